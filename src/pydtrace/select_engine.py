@@ -220,8 +220,7 @@ def _check_embedded(
             and _is_third_party(desc, options, targets)
         ):
             raise EngineError(
-                f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; "
-                f"{desc} is the kernel engine's (docs/guide/recording.md)"
+                f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; {desc} is the kernel engine's (docs/guide/recording.md)"
             )
 
 
@@ -245,7 +244,7 @@ def _is_third_party(desc: ProbeDesc, options: Options, targets: Targets) -> bool
     from pydtrace.engine.kernel.probes import list_kernel_probes
 
     try:
-        found = list_kernel_probes.known(
+        found = list_kernel_probes.list_probes(
             targets.pids, [desc], options.get("file", ()), targets.command
         )
     except EngineError:
@@ -351,13 +350,13 @@ def list_probes(
     )
     if name == "kernel" or (name is None and os.geteuid() == 0):
         from pydtrace.engine.kernel.probes import list_kernel_probes
-        from pydtrace.engine.kernel.probes.finder import files_of
+        from pydtrace.engine.kernel.probes.finder import requested_paths
 
         known = set(found)
-        there = list_kernel_probes.known(
+        there = list_kernel_probes.list_probes(
             pids,
             descriptions,
-            files_of(options, descriptions),
+            requested_paths(options, descriptions),
             targets.command,
             warn,
             options.get("demangle", True),

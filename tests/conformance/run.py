@@ -273,7 +273,9 @@ def main() -> int:
     chosen = options.parse_args()
     prepare()
     runner = Runner(os.path.abspath(chosen.dtrace), chosen.timeout)
-    tests = [test for test in chosen.tests or listed(chosen.list) if re.search(chosen.match, test)]
+    tests = [
+        test for test in chosen.conditions or listed(chosen.list) if re.search(chosen.match, test)
+    ]
     results = []
     with kernel_settings.kept(), concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for result in pool.map(lambda test: runner.judge(Case(SUITE, test)), tests):

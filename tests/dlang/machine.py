@@ -219,7 +219,7 @@ class Machine:
             return ctypes.string_at(
                 self.lib.pyusdt_vm_map_value(self.vm, index, 0), map.value_size * map.entries
             )
-        return sorted(self._elements(index))
+        return sorted(self._read_elements(index))
 
     def _decode(self, data):
         size, clause = struct.unpack_from("=II", data)
@@ -288,10 +288,10 @@ class Machine:
             value = ctypes.string_at(address, map.value_size)
             return [(b"", value)] if any(value[:8]) else []
         return SplitValueMaps(self.program).join_items(
-            definition.map, self._elements(definition.map)
+            definition.map, self._read_elements(definition.map)
         )
 
-    def _elements(self, index):
+    def _read_elements(self, index):
         """[(key, value)] of a hash map."""
         map = self.program.maps[index]
         cursor, key, value, found = ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p(), []

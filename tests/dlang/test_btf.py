@@ -10,7 +10,7 @@ from pydtrace import _tracer
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.dlang.types.kernel_btf import KernelTypes
-from pydtrace.engine.kernel.kernel_structs import BTF, Structs
+from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists(BTF), reason="host: the kernel has no type information"
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def structs():
-    return Structs()
+    return KernelBtf()
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,10 @@ def test_members_are_where_the_kernel_has_them(name, structs, types):
     """Each member, those of unnamed structs too, as the reader in C finds it."""
     record = types.tagged("struct", name)
     found = {member: field.offset for member, field in record.body.fields.items()}
-    assert len(found) > 5 and found == {member: structs.offset(name, member) for member in found}
-    assert record.size == structs.size(name) and str(record) == f"struct {name}"
+    assert len(found) > 5 and found == {
+        member: structs.member_offset(name, member) for member in found
+    }
+    assert record.size == structs.struct_size(name) and str(record) == f"struct {name}"
 
 
 def test_enumerators_of_the_kernel(structs):
@@ -104,11 +106,11 @@ def test_enumerators_of_each_kind():
 
 def test_every_struct_of_the_kernel_can_be_read(structs, types):
     """Every hundredth, and all that it holds."""
-    places = _tracer.btf_places(structs.read())
+    places = _tracer.btf_places(structs.read_btf())
     count = len(places) // 4
     seen = 0
     for ident in range(1, count + 1, 100):
-        row = structs.row(ident)
+        row = structs.read_type(ident)
         if row.kind in (4, 5):
             record, seen = types._type(ident), seen + 1
             ends = [
@@ -152,7 +154,7 @@ def test_what_a_raw_tracepoint_is_given(types):
 
 
 def test_the_programs_own_declaration_is_meant_first(structs):
-    assert value_of("sizeof (struct task_struct)", structs) == structs.size("task_struct")
+    assert value_of("sizeof (struct task_struct)", structs) == structs.struct_size("task_struct")
     own = compiled(
         "struct task_struct { int a; char b; }; BEGIN { trace(sizeof (struct task_struct)); }",
         structs,
@@ -185,7 +187,7 @@ def test_typedefs_that_say_that_they_are_types(structs):
 
 
 def test_offsets_and_enumerations(structs):
-    assert value_of("offsetof(struct task_struct, comm)", structs) == structs.offset(
+    assert value_of("offsetof(struct task_struct, comm)", structs) == structs.member_offset(
         "task_struct", "comm"
     )
     assert value_of("sizeof (enum pid_type)", structs) == 4
@@ -199,18 +201,18 @@ def test_a_kernel_without_type_information():
     )
 
 
-class Nothing(Structs):
+class Nothing(KernelBtf):
     """As where the kernel tells nothing."""
 
     __slots__ = ()
 
-    def read(self):
+    def read_btf(self):
         raise FileNotFoundError(BTF)
 
 
 @pytest.mark.parametrize("damage", ["short", "magic", "kind", "far"])
 def test_damaged_information_is_none(damage, structs):
-    data = bytearray(structs.read())
+    data = bytearray(structs.read_btf())
     (header,) = struct.unpack_from("=I", data, 4)
     if damage == "short":
         data = data[:20]

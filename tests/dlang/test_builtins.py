@@ -193,7 +193,7 @@ def test_an_aggregating_function_is_its_row_alone(spread):
     assert shown(value) == {"function": "spread", "n": 3, "value": 14}
     assert since(spread, other, one) == one
     assert rows(definition, [(pack_words([1]), one)], None) == [("spread", [1], 7)]
-    cpus = kernel_maps._merge_of(program, definition.map)
+    cpus = kernel_maps._make_merge(program, definition.map)
     assert cpus(one + bytes(24) + other, 24, 24) == pack_words([3, -3, 11])
     assert framing._value_words(definition, b"9") == [-1, 0, 9]
     with pytest.raises(MergeError):

@@ -98,7 +98,7 @@ def test_who_has_none_below_zero_has_no_half_for_them():
     machine = Machine(program := compiled(f"{N1} {{ @[arg3] = percentiles(arg2); }}", pyusdt=True))
     for value, key in ((5, 1), (-7, 2), (0, 2), (9, 1), (8, 3)):
         machine.fire(args=[0, 0, value % 2**64, key])
-    assert len(machine._elements(program.aggregations[0].map)) == 4
+    assert len(machine._read_elements(program.aggregations[0].map)) == 4
     found = {
         key[0]: aggregation_values.unpack_value(program.aggregations[0], words).buckets
         for key, words in machine.items(program.aggregations[0])

@@ -24,8 +24,8 @@ from pydtrace.driver.python_frame_names import Interpreters
 from pydtrace.engine import NotAllowed, Targets
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.engine.kernel.engine import KernelEngine
-from pydtrace.engine.kernel.kernel_structs import Structs
-from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.engine.kernel.kernel_structs import KernelBtf
+from pydtrace.engine.kernel.probes.raw_tracepoints import KernelInfo
 from pydtrace.hosts.request import build_version
 from pydtrace.options import Options
 from pydtrace.process.identity import start_ticks
@@ -183,13 +183,7 @@ def test_processes_that_send_their_events(serve, neighbours):
 def test_processes_kernel(serve, root, neighbours):
     """All that can fire in any process, and may be kept to some."""
     pid = neighbours[0]
-    script = (
-        "syscall::write:entry { @[execname, copyinstr(arg1, 16)] = count(); }"
-        "syscall:::return { @[execname, probename] = count(); }"
-        "profile-97 { @[execname, probeprov] = count(); }"
-        "pid*:libc:write:entry { @[execname, probefunc] = count(); }"
-        "pyusdt*:::user_trace-i4s4 { @[execname, copyinstr(arg6)] = count(); }"
-    )
+    script = "syscall::write:entry { @[execname, copyinstr(arg1, 16)] = count(); }syscall:::return { @[execname, probename] = count(); }profile-97 { @[execname, probeprov] = count(); }pid*:libc:write:entry { @[execname, probefunc] = count(); }pyusdt*:::user_trace-i4s4 { @[execname, copyinstr(arg6)] = count(); }"
     done = serve(ONLY, script, options={"engine": "kernel"}, until="profile")
     assert done.keys() == {("onlyme", text) for text in ("mine", "return", "profile", "write")}, (
         done
@@ -239,7 +233,7 @@ def test_the_kernel_s_memory_is_not_read(serve, root, neighbours):
         f"syscall::write:entry /pid == {neighbours[1]}/ {{ @[(uint64_t)curthread] = count(); }}",
         Targets(),
     )
-    address = int.from_bytes(key[-8:], "little") + Kernel().member("task_struct", "comm")
+    address = int.from_bytes(key[-8:], "little") + KernelInfo().member_offset("task_struct", "comm")
     at = f"{address:#x}ULL"
     read = f"stringof((char *){at})"
     script = f"syscall::write:entry {{ trace({read}); }} ERROR {{ trace(copyinstr({at})); }}"
@@ -264,7 +258,7 @@ def test_processes_dtrace(how, serve, neighbours):
 @contextlib.contextmanager
 def opened(make, script, targets, options=()):
     """An engine, whose BEGIN has fired."""
-    compiler = Compiler(Options(options), kernel=Structs())
+    compiler = Compiler(Options(options), kernel=KernelBtf())
     compiler.add(script)
     engine = make(compiler.finish(), compiler.options)
     try:
@@ -496,7 +490,6 @@ def test_memory_is_not_the_command_s(serve):
     done = serve(
         "memory: 300m\ncommands: yes\naudit: no\n",
         "pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }",
-        command=f"sh -c 'ulimit -d; exec {sys.executable} -c \"import pyusdt, resource\nfor i in range(50): pyusdt.p(1, "
-        "str(resource.getrlimit(resource.RLIMIT_DATA)[0]))\"'",
+        command=f"sh -c 'ulimit -d; exec {sys.executable} -c \"import pyusdt, resource\nfor i in range(50): pyusdt.p(1, str(resource.getrlimit(resource.RLIMIT_DATA)[0]))\"'",
     )
     assert done.keys() == {("-1",)}, done

@@ -16,7 +16,7 @@ import harness
 import pytest
 
 from pydtrace.driver import profile_samples
-from pydtrace.remote_python.remote_python import NoProcess, NoStacks
+from pydtrace.remote_python.remote_python import ProcessNotFound, StackReadError
 
 pytestmark = pytest.mark.own_processes
 LONG_TOO = "3.10", "3.12", "3.13", "3.15", "without the GIL"
@@ -129,7 +129,7 @@ def test_forks_and_threads_that_end(traced, tmp_path):
 def test_no_stranger_is_read(monkeypatch):
     """Whose process another user is, could make the reader wait for ever."""
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(NoStacks, match="another user's"):
+    with pytest.raises(StackReadError, match="another user's"):
         profile_samples._refuse_strangers(os.getpid())
 
 
@@ -137,7 +137,7 @@ def test_a_process_that_ends_is_no_trouble(monkeypatch):
     """Its memory is gone before it is."""
 
     def gone(pid, frames, tasks):
-        raise NoProcess.of(pid)
+        raise ProcessNotFound.for_pid(pid)
 
     monkeypatch.setattr(profile_samples, "_Process", gone)
     monkeypatch.setattr(profile_samples, "_AGAIN", 0.0)

@@ -184,8 +184,8 @@ def test_a_low_screen_has_room_for_the_tracers():
     from pydtrace.engine.kernel import bpf_tracers
 
     rows = [top.Row(pid, "python") for pid in range(1, 31)]
-    tracer = bpf_tracers.Tracer(4242)
-    tracer.take("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7"}, [])
+    tracer = bpf_tracers.BpfTracer(4242)
+    tracer.add_descriptor("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7"}, [])
     kernel = [top.KernelRow(tracer, "pydtrace", 12.0, 0, 0.0)]
 
     def shown(*size):

@@ -16,9 +16,9 @@ from pydtrace.dlang.compile import compile_program
 from pydtrace.engine import EngineError
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.engine.kernel.kernel_maps import KernelMaps
-from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes import user_memory_writes
-from pydtrace.engine.kernel.passes.clause_analysis import writes
+from pydtrace.engine.kernel.passes.clause_analysis import find_process_writes
 
 pytestmark = pytest.mark.usefixtures("bpf")
 PRINTK, REFUSED = call(6), mov_imm(0, -14)
@@ -70,7 +70,7 @@ def linked(text, event, **options):
     """The instructions of all clauses, and the maps."""
     program = compile_program(text, options=options)
     maps = KernelMaps(program, 0)
-    return Linker(program, maps.places).link(
+    return Linker(program, maps.indexes).link_clauses(
         [clause.index for clause in program.clauses], event
     ), maps
 
@@ -78,9 +78,9 @@ def linked(text, event, **options):
 @pytest.mark.parametrize("actions", [actions for actions, _ in WRITTEN])
 def test_the_verifier_takes_what_is_linked(actions):
     """It looks at the memory of bpf_trace_printk() as at that of the helper which it refuses here."""
-    insns, maps = linked(f"x*:::y {{ {actions} }}", Event())
+    insns, maps = linked(f"x*:::y {{ {actions} }}", ProgramEvent())
     try:
-        places = writes(insns)
+        places = find_process_writes(insns)
         assert places
         for at in places:
             insns[at] = call_sub(len(insns) - at - 1)
@@ -94,12 +94,12 @@ def test_every_write_asks_whether_it_is_the_tracer():
     """The helper stands in the guard alone, behind the comparison with our pid; where we fire the probe there is none."""
     text = 'x*:::y { copyout("abc", arg0, 3); copyoutstr("de", arg1, 9); } x*:::y { copyout(alloca(4), arg0, 4); }'
     for own in (False, True):
-        insns, maps = linked(text, Event(own=own))
+        insns, maps = linked(text, ProgramEvent(self_fired=own))
         maps.close()
         if own:
-            assert not writes(insns) and insns.count(REFUSED) == 3
+            assert not find_process_writes(insns) and insns.count(REFUSED) == 3
             continue
-        (at,) = writes(insns)
+        (at,) = find_process_writes(insns)
         assert (insns[at - 4].imm, insns[at - 4].off) == (os.getpid(), 5) and insns[
             at + 2
         ] == REFUSED  # if r0 == pid goto …
@@ -152,11 +152,11 @@ def test_a_kernel_that_lets_nobody_write_is_told_with_the_reason(
         (tmp_path / "lockdown").write_text(lockdown)
     monkeypatch.setattr(user_memory_writes, "LOCKDOWN", str(tmp_path / "lockdown"))
     monkeypatch.setattr(syscalls, "prog_load", refuse)
-    user_memory_writes.check(
+    user_memory_writes.check_writes(
         compile_program('BEGIN, END, tick-1s { copyoutstr("a", 1, 2); } x*:::y { trace(1); }')
     )  # nothing to write to
     with pytest.raises(EngineError) as caught:
-        user_memory_writes.check(compile_program('x*:::y { copyoutstr("a", arg0, 2); }'))
+        user_memory_writes.check_writes(compile_program('x*:::y { copyoutstr("a", arg0, 2); }'))
     assert "bpf_probe_write_user" in str(caught.value)
     assert re.search(told, str(caught.value).replace(str(tmp_path), "")), caught.value
 

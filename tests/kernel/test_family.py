@@ -100,9 +100,9 @@ def test_the_api_follows_children(family):
 HOLDS = """
 import sys
 from pydtrace.engine.kernel import resume_guard as guard
-from pydtrace.engine.kernel.descendants import Family
+from pydtrace.engine.kernel.descendants import Descendants
 guard.LIMIT = float(sys.argv[2])
-family = Family([int(sys.argv[1])], True)
+family = Descendants([int(sys.argv[1])], True)
 family.begin()
 print("ready", flush=True)
 sys.stdin.readline()
@@ -118,10 +118,10 @@ from pydtrace.bpf import syscalls as kernel
 from pydtrace.process.command import Command
 from pydtrace.engine.kernel import resume_guard as guard
 from pydtrace.engine.kernel.attach import Attacher
-from pydtrace.engine.kernel.command_hold import Hold
+from pydtrace.engine.kernel.command_hold import CommandHold
 guard.LIMIT = float(sys.argv[1])
 command = Command(["/usr/bin/sleep", "60"])
-hold = Hold(Attacher(), "/usr/bin/sleep", command.pid)
+hold = CommandHold(Attacher(), "/usr/bin/sleep", command.pid)
 command.start()
 while not hold.is_held():
     pass
@@ -206,7 +206,7 @@ STACK = ["deepest", "middle", "main", "__libc_start_call_main"]
 @pytest.mark.parametrize("scope", ["-p", "children", "everyone"])
 def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
     """What a child's code is the tracer knows by its parent, which fires nothing itself; and so its names, when all are over."""
-    if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
+    if why := bpf_native_unwinder.find_table_obstacle(os.uname().machine, attach.kernel_version()):
         pytest.skip(f"host: {why}")
     process = running(
         program=compile_c(
@@ -244,7 +244,7 @@ def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
 
 def test_stacks_of_a_command_s_children(tmp_path):
     """It is held until its tables are known, beside -x children, too."""
-    if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
+    if why := bpf_native_unwinder.find_table_obstacle(os.uname().machine, attach.kernel_version()):
         pytest.skip(f"host: {why}")
     program = compile_c(
         os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"

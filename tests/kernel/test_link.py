@@ -13,8 +13,8 @@ from pydtrace.engine import EngineError, Targets
 from pydtrace.engine.kernel import kernel_errors
 from pydtrace.engine.kernel.engine import KernelEngine
 from pydtrace.engine.kernel.kernel_maps import KernelMaps
-from pydtrace.engine.kernel.linker import Event, Linker
-from pydtrace.engine.kernel.passes.clause_analysis import demanded
+from pydtrace.engine.kernel.linker import Linker, ProgramEvent
+from pydtrace.engine.kernel.passes.clause_analysis import demanded_arguments
 from pydtrace.engine.kernel.probes import usdt_operands
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -39,17 +39,19 @@ def test_the_verifier_takes_what_is_linked(text, has_preempt, prog_type):
     maps = KernelMaps(program, 8)
     try:
         if not has_preempt:
-            maps.places.preempt = None
+            maps.indexes.preempt = None
         own = prog_type == syscalls.RAW_TRACEPOINT
-        event = Event(
-            own=own,
+        event = ProgramEvent(
+            self_fired=own,
             pid=12,
-            never=(13, 14),
+            excluded_pids=(13, 14),
             profile="x86_64" if prog_type == syscalls.PERF_EVENT else None,
         )
         indexes = [clause.index for clause in program.clauses]
         os.close(
-            syscalls.load(Linker(program, maps.places).link(indexes, event), maps.fds, prog_type)
+            syscalls.load(
+                Linker(program, maps.indexes).link_clauses(indexes, event), maps.fds, prog_type
+            )
         )
     finally:
         maps.close()
@@ -59,11 +61,11 @@ def test_what_nobody_reads_is_not_fetched():
     program = compile_program("x*:::y { @ = count(); } x*:::z { trace(timestamp); }")
     maps = KernelMaps(program, 0)
     try:
-        linker = Linker(program, maps.places)
+        linker = Linker(program, maps.indexes)
         calls = [
             {
                 insn.imm
-                for insn in linker.link([index], Event())
+                for insn in linker.link_clauses([index], ProgramEvent())
                 if insn.opcode == 0x85 and insn.src == 0
             }
             for index in (0, 1)
@@ -76,7 +78,7 @@ def test_what_nobody_reads_is_not_fetched():
         and {clock, cookie} <= calls[1]
         and uid not in calls[1]
     )
-    assert demanded(program.clauses) == []
+    assert demanded_arguments(program.clauses) == []
 
 
 def test_a_refused_program_is_told_by_its_line_and_the_log_is_kept():
@@ -106,7 +108,7 @@ def test_logs_of_refused_programs_fill_no_disk(tmp_path, monkeypatch):
     refusal = syscalls.Refused(
         OSError(22, "Invalid argument"), "x" * 10_000_000 + "\n12: (05) the last words"
     )
-    paths = [str(kernel_errors.refused(refusal, [])).split()[-1] for _ in range(12)]
+    paths = [str(kernel_errors.make_verifier_error(refusal, [])).split()[-1] for _ in range(12)]
     left = [entry for entry in tmp_path.iterdir() if entry.suffix == ".log"]
     assert str(left[0].parent) == str(tmp_path) and len(left) <= 5 and paths[-1] in map(str, left)
     assert all(
@@ -116,12 +118,12 @@ def test_logs_of_refused_programs_fill_no_disk(tmp_path, monkeypatch):
 
 def test_the_missing_capability_is_named(monkeypatch):
     monkeypatch.setattr(
-        kernel_errors, "effective", lambda: 1 << kernel_errors.CAPABILITIES["CAP_BPF"]
+        kernel_errors, "effective_capabilities", lambda: 1 << kernel_errors.CAPABILITIES["CAP_BPF"]
     )
     assert "(CAP_PERFMON, or root, needed)" in str(
-        kernel_errors.failed("load", PermissionError(1, "no"))
+        kernel_errors.make_step_error("load", PermissionError(1, "no"))
     )
-    assert "needed" not in str(kernel_errors.failed("map", PermissionError(1, "no")))
+    assert "needed" not in str(kernel_errors.make_step_error("map", PermissionError(1, "no")))
 
 
 @pytest.mark.parametrize("count", [240, 300])
@@ -136,9 +138,9 @@ def test_many_clauses_on_one_probe(count):
         indexes = [clause.index for clause in program.clauses]
         if count == 240:
             os.close(
-                engine._load(
+                engine._load_clauses(
                     indexes,
-                    Event(),
+                    ProgramEvent(),
                     lambda insns, fds, types: syscalls.load(insns, fds, types=types),
                 )
             )
@@ -147,9 +149,9 @@ def test_many_clauses_on_one_probe(count):
                 EngineError,
                 match="a probe has 300 clauses, more than the kernel takes in one program",
             ):
-                engine._load(
+                engine._load_clauses(
                     indexes,
-                    Event(),
+                    ProgramEvent(),
                     lambda insns, fds, types: syscalls.load(insns, fds, types=types),
                 )
     finally:
@@ -162,11 +164,11 @@ def linked(text, arguments="8@%rdi -4@%eax 8@8(%rsp)", **more):
     maps = KernelMaps(program, 0)
     try:
         found = {
-            i: (usdt_operands.parse(each, usdt_operands.X86_64), 0)
+            i: (usdt_operands.parse_operand(each, usdt_operands.X86_64), 0)
             for i, each in enumerate(arguments.split())
         }
-        insns = Linker(program, maps.places).link(
-            [clause.index for clause in program.clauses], Event(arguments=found), **more
+        insns = Linker(program, maps.indexes).link_clauses(
+            [clause.index for clause in program.clauses], ProgramEvent(arguments=found), **more
         )
         os.close(syscalls.load(insns, maps.fds))
         return insns

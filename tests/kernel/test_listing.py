@@ -8,7 +8,7 @@ import sys
 import pytest
 from kernel_harness import PYDTRACE, pydtrace
 
-from pydtrace.engine.kernel.kernel_errors import unreachable
+from pydtrace.engine.kernel.kernel_errors import make_access_error
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -94,11 +94,11 @@ def test_an_engine_that_was_named_is_never_replaced(target):
 def test_what_is_said_of_a_process_that_can_not_be_looked_at():
     """As of the first process of a container, for its root."""
     assert str(
-        unreachable(PermissionError(errno.EACCES, "Permission denied", "/proc/1/exe"), [1])
+        make_access_error(PermissionError(errno.EACCES, "Permission denied", "/proc/1/exe"), [1])
     ) == ("process 1 may not be looked at: Permission denied")
     gone = FileNotFoundError(errno.ENOENT, "No such file or directory", "/proc/4194303/maps")
-    assert str(unreachable(gone, [os.getpid(), 4194303])) == "No such process: 4194303"
+    assert str(make_access_error(gone, [os.getpid(), 4194303])) == "No such process: 4194303"
     assert (
-        str(unreachable(PermissionError(errno.EPERM, "Operation not permitted"), []))
+        str(make_access_error(PermissionError(errno.EPERM, "Operation not permitted"), []))
         == "Operation not permitted"
     )

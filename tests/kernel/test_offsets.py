@@ -45,7 +45,7 @@ def test_instructions_are_as_long_as_objdump_says():
         code.hex()
         for code in rows
         if not code.startswith(b"\x9b")
-        and list(instruction_starts.offsets(code + b"\x90", X86_64)) != [0, len(code)]
+        and list(instruction_starts.instruction_offsets(code + b"\x90", X86_64)) != [0, len(code)]
     ]
     assert len(rows) > 5000 and not wrong
 
@@ -75,18 +75,23 @@ def test_instructions_are_as_long_as_objdump_says():
 )
 def test_rare_instructions(code):
     size = len(bytes.fromhex(code))
-    assert list(instruction_starts.offsets(bytes.fromhex(code) + b"\x90", X86_64)) == [0, size]
+    assert list(instruction_starts.instruction_offsets(bytes.fromhex(code) + b"\x90", X86_64)) == [
+        0,
+        size,
+    ]
 
 
 def test_what_is_no_instruction_ends_the_list():
-    assert list(instruction_starts.offsets(bytes.fromhex("900690"), X86_64)) == [0]
-    assert list(instruction_starts.offsets(bytes.fromhex("9048b801"), X86_64)) == [0]  # cut off
+    assert list(instruction_starts.instruction_offsets(bytes.fromhex("900690"), X86_64)) == [0]
+    assert list(instruction_starts.instruction_offsets(bytes.fromhex("9048b801"), X86_64)) == [
+        0
+    ]  # cut off
     assert (
-        list(instruction_starts.offsets(b"\x66" * 20, X86_64))
+        list(instruction_starts.instruction_offsets(b"\x66" * 20, X86_64))
         == []
-        == list(instruction_starts.offsets(b"\x90", 3))
+        == list(instruction_starts.instruction_offsets(b"\x90", 3))
     )
-    assert list(instruction_starts.offsets(bytes(11), AARCH64)) == [0, 4]
+    assert list(instruction_starts.instruction_offsets(bytes(11), AARCH64)) == [0, 4]
 
 
 @pytest.fixture(scope="module")
@@ -204,10 +209,12 @@ def test_offsets_are_looked_for_only_where_they_are_asked_for():
     from pydtrace.dlang.compile import compile_program
 
     class File:
-        short_names, asked_as, pids = ("a.out",), (), {7}
+        short_names, requested_paths, pids = ("a.out",), (), {7}
 
     def wanted(description, size=20):
-        asked = Matcher(compile_program(f"{description} {{ }}").clauses).functions_of(File, (7,))
+        asked = Matcher(compile_program(f"{description} {{ }}").clauses).make_function_filter(
+            File, (7,)
+        )
         return list(asked("work", size, lambda: looked.append(1) or iter((0, 4, 16))))
 
     looked = []

@@ -119,7 +119,7 @@ def test_operands_of_real_binaries_parse():
     table = rows("operands-real.txt")
     assert len(table) > 150
     for text, _ in table:
-        operand = usdt_operands.parse(text, usdt_operands.X86_64)
+        operand = usdt_operands.parse_operand(text, usdt_operands.X86_64)
         assert operand.constant is not None or operand.register or operand.base
 
 
@@ -142,19 +142,19 @@ def describe(operand):
 
 @pytest.mark.parametrize("text, size, meaning", rows("operands-aarch64.txt"))
 def test_aarch64(text, size, meaning):
-    assert describe(usdt_operands.parse(text, usdt_operands.AARCH64)) == f"{size} {meaning}"
+    assert describe(usdt_operands.parse_operand(text, usdt_operands.AARCH64)) == f"{size} {meaning}"
 
 
 @pytest.mark.parametrize("machine, text, message", rows("operands-unsupported.txt"))
 def test_what_can_not_be_read_is_refused_with_the_reason(machine, text, message):
-    with pytest.raises(usdt_operands.Unsupported, match=message):
-        usdt_operands.parse(text, int(machine))
+    with pytest.raises(usdt_operands.UnsupportedOperand, match=message):
+        usdt_operands.parse_operand(text, int(machine))
 
 
 def test_blanks_in_brackets_divide_nothing():
-    assert usdt_operands.split("8@[sp, 12]  -4@w1 8@(%rax, %rbx)") == [
+    assert usdt_operands.split_operands("8@[sp, 12]  -4@w1 8@(%rax, %rbx)") == [
         "8@[sp, 12]",
         "-4@w1",
         "8@(%rax, %rbx)",
     ]
-    assert usdt_operands.split("") == []
+    assert usdt_operands.split_operands("") == []

@@ -61,7 +61,7 @@ def calls(tmp_path):
 )
 def test_what_is_cut(clause, cut):
     """copyinstr() as it is: its length is known, and nothing is done to it."""
-    assert [entry[0] for entry in record_trim.cuts(compile_program(clause))] == [0] * cut
+    assert [entry[0] for entry in record_trim.trim_table(compile_program(clause))] == [0] * cut
 
 
 @pytest.mark.parametrize(

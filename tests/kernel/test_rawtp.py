@@ -151,5 +151,5 @@ def test_events_that_tracers_made_are_no_raw_tracepoints(tmp_path, monkeypatch):
         "p:dt_12_dtrace/BEGIN /lib/x.so:0x000000000000ed20\nr16:probe_x/BEGIN /bin/x:0x10\n"
     )
     monkeypatch.setattr(tracefs, "_FOLDERS", (str(tmp_path / "events"),))
-    side = system_probes.SystemSide([ProbeDesc(None, "rawtp", "", "", "")])
+    side = system_probes.SystemProbes([ProbeDesc(None, "rawtp", "", "", "")])
     assert list(side.probes) == [("rawtp", "sched", "", "sched_switch")]

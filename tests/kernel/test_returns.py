@@ -11,7 +11,11 @@ import pytest
 from kernel_harness import DATA, compile_c, compile_cxx, pydtrace, start_pydtrace
 
 from pydtrace import _tracer
-from pydtrace.engine.kernel.probes.return_sites import NotFound, Returns, forbids_uretprobe
+from pydtrace.engine.kernel.probes.return_sites import (
+    ReturnSites,
+    ReturnsNotFound,
+    find_uretprobe_obstacle,
+)
 from pydtrace.engine.kernel.probes.usdt_operands import AARCH64, X86_64
 from pydtrace.symbols import elf
 from pyusdt import _core
@@ -85,8 +89,7 @@ def test_entries_and_returns_in_order(enders):
     """A function that ends by a jump into another one returns behind that."""
     out, _, _ = pydtrace(
         "-qn",
-        "pid$target:a.out:tails:,pid$target:a.out:plain:entry,pid$target:a.out:plain:return "
-        '/probename == "entry" || probename == "return"/ { printf("%s %s %d,", probefunc, probename, arg1 * (probename == "return")); }',
+        'pid$target:a.out:tails:,pid$target:a.out:plain:entry,pid$target:a.out:plain:return /probename == "entry" || probename == "return"/ { printf("%s %s %d,", probefunc, probename, arg1 * (probename == "return")); }',
         "-c",
         enders,
     )
@@ -100,8 +103,7 @@ def test_the_stack_is_the_callers(enders, running):
     process = running("waits", program=enders)
     tracer = start_pydtrace(
         "-qn",
-        'BEGIN { printf("go\\n"); } pid$target:a.out:plain:return { @[probefunc, ustack(1)] = count(); }'
-        "pid$target:a.out:recursive:return { exit(0); }",
+        'BEGIN { printf("go\\n"); } pid$target:a.out:plain:return { @[probefunc, ustack(1)] = count(); }pid$target:a.out:recursive:return { exit(0); }',
         "-p",
         process.pid,
         wait_for="go",
@@ -160,14 +162,14 @@ def test_go_never_has_uretprobes(tmp_path):
         f'asm("{GO.replace(chr(34), chr(92) + chr(34))}"); int main(void) {{ return 0; }}'
     )
     file = elf.ElfFile(compile_c(tmp_path / "go.c", tmp_path / "go"))
-    assert forbids_uretprobe(file, set()) == "Go moves its stacks"
+    assert find_uretprobe_obstacle(file, set()) == "Go moves its stacks"
 
 
 @X86
 def test_what_unwinds_beside_a_file(enders):
     file = elf.ElfFile(enders)
-    assert forbids_uretprobe(file, {"libc.so.6"}) is None
-    assert "libstdc++.so.6" in forbids_uretprobe(file, {"libc.so.6", "libstdc++.so.6"})
+    assert find_uretprobe_obstacle(file, {"libc.so.6"}) is None
+    assert "libstdc++.so.6" in find_uretprobe_obstacle(file, {"libc.so.6", "libstdc++.so.6"})
 
 
 @X86
@@ -205,8 +207,7 @@ def test_all_functions_of_the_c_library():
         "-x",
         "aggsize=16m",
         "-qn",
-        "pid$target:libc.so.6::entry { @[probefunc] = sum(1); } "
-        'pid$target:libc.so.6::return { @[probefunc] = sum(-1); @all["all"] = count(); }',
+        'pid$target:libc.so.6::entry { @[probefunc] = sum(1); } pid$target:libc.so.6::return { @[probefunc] = sum(-1); @all["all"] = count(); }',
         "-c",
         "/bin/ls /",
         timeout=60,
@@ -248,11 +249,11 @@ def test_exits_are_the_returns_that_objdump_shows(path):
         for line in out.splitlines()
         if line.split(":", 1)[-1].split()[-1:] == ["ret"]
     }
-    found, whole = Returns(file), 0
+    found, whole = ReturnSites(file), 0
     for address, size, name in file.read_functions()[:800]:
         try:
-            exits = found.exits(address, size) if size else []
-        except NotFound:
+            exits = found.find_exits(address, size) if size else []
+        except ReturnsNotFound:
             continue
         if all(not each.jumps and address <= each.address < address + size for each in exits):
             assert {each.address for each in exits} == {
@@ -313,9 +314,9 @@ def test_chains_have_bounds(tmp_path):
         )
     )
     file = elf.ElfFile(compile_c(tmp_path / "chains.s", tmp_path / "chains"))
-    found, begun = Returns(file), time.thread_time()
+    found, begun = ReturnSites(file), time.thread_time()
     points = {
-        name: found.points(address, size, name)
+        name: found.find_points(address, size, name)
         for address, size, name in file.read_functions()
         if size and name.startswith("f")
     }

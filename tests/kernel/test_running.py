@@ -60,8 +60,8 @@ def looked(looks, process, tracer):
 
 
 def test_who_is_traced_in_the_kernel_and_how_much(program):
-    with tracers.Statistics() as statistics:
-        assert not statistics.lack
+    with tracers.RunStatistics() as statistics:
+        assert not statistics.reason
         looks = top.Looks(True)
         tracer = traced(
             "-p",
@@ -104,9 +104,9 @@ def test_where_fdinfo_says_less_the_link_is_asked(program):
         "-n",
         "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @ = count(); }",
     )
-    (found,) = (each for each in tracers.tracers() if each.pid == tracer.pid)
+    (found,) = (each for each in tracers.find_tracers() if each.pid == tracer.pid)
     ((ident, told),) = found.links.items()
-    link = tracers.Link(
+    link = tracers.BpfLink(
         {"link_type": "uprobe_multi", "link_id": ident, "prog_id": str(told.program)}, []
     )
     for name in ("path", "pid", "places", "counters"):
@@ -115,7 +115,7 @@ def test_where_fdinfo_says_less_the_link_is_asked(program):
 
 
 def test_what_is_for_all_processes_is_told_of_the_tracer(program):
-    with tracers.Statistics():
+    with tracers.RunStatistics():
         looks = top.Looks(True)
         tracer = traced(
             "-n", "pyusdt*:::user_trace-i4s4 { @ = count(); } sched:::on-cpu { @all = count(); }"
@@ -173,12 +173,14 @@ def test_who_may_not_count_is_told(monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(tracers.kernel, "enable_stats", refused)
-    monkeypatch.setattr(tracers, "_counting", lambda: False)
-    with tracers.Statistics() as statistics:
-        assert statistics.lack == "Operation not permitted"
-    tracer = tracers.Tracer(1)
-    tracer.take("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7", "run_cnt": "0"}, [])
-    tracer.take("anon_inode:bpf-prog", {"prog_type": "8", "prog_id": "8"}, [])
+    monkeypatch.setattr(tracers, "_is_counting", lambda: False)
+    with tracers.RunStatistics() as statistics:
+        assert statistics.reason == "Operation not permitted"
+    tracer = tracers.BpfTracer(1)
+    tracer.add_descriptor(
+        "anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7", "run_cnt": "0"}, []
+    )
+    tracer.add_descriptor("anon_inode:bpf-prog", {"prog_type": "8", "prog_id": "8"}, [])
     row = top.KernelRow(tracer, "x\x1b[2J", None, None, None)
     assert row.cells() == ("1", "x\\x1b[2J", "1", "0", "-", "-", "-", "-"), (
         "a cgroup's program is no tracer's"
@@ -195,7 +197,7 @@ def test_what_hostile_files_are_called():
         ["5", "0x28050", "0x452e0"],
         ["6", "0x28070", "0x0"],
     ]
-    link = tracers.Link(
+    link = tracers.BpfLink(
         {
             "link_type": "uprobe_multi",
             "prog_id": "3",
@@ -213,7 +215,7 @@ def test_what_hostile_files_are_called():
         "/tmp/a\x1bb",
     )
     with pytest.raises(ValueError, match="invalid literal"):
-        tracers.Link({"link_type": "uprobe_multi", "pid": "12 of them"}, [])
+        tracers.BpfLink({"link_type": "uprobe_multi", "pid": "12 of them"}, [])
 
 
 def test_a_map_of_our_name_whose_values_are_too_large(monkeypatch):
@@ -222,4 +224,4 @@ def test_a_map_of_our_name_whose_values_are_too_large(monkeypatch):
     monkeypatch.setattr(tracers.kernel, "map_of", lambda ident: os.open(os.devnull, os.O_RDONLY))
     monkeypatch.setattr(tracers.kernel, "map_info", lambda fd: ("pyusdt_globals", 4, 1 << 30))
     monkeypatch.setattr(tracers.kernel, "map_lookup", lambda *given: asked.append(given))
-    assert tracers._lost(1) is None and asked == []
+    assert tracers._read_drops(1) is None and asked == []

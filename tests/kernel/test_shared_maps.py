@@ -7,7 +7,7 @@ from kernel_harness import pydtrace
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine.kernel.kernel_maps import KernelMaps
-from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes import map_indirection
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -77,8 +77,8 @@ def test_a_program_of_few_maps_is_left_alone():
     program = compile_program("BEGIN { @a = count(); @b = count(); self->x = 1; }")
     maps = KernelMaps(program, 0)
     try:
-        insns = Linker(program, maps.places).link([0], Event(own=True))
-        assert maps.shared(insns) is insns and len(map_indirection.used(insns)) == 6
+        insns = Linker(program, maps.indexes).link_clauses([0], ProgramEvent(self_fired=True))
+        assert maps.share_maps(insns) is insns and len(map_indirection.used_maps(insns)) == 6
     finally:
         maps.close()
 

@@ -10,9 +10,9 @@ from kernel_harness import pydtrace
 from pydtrace.bpf.insn import PSEUDO_CALL, call
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine.kernel.kernel_maps import KernelMaps
-from pydtrace.engine.kernel.linker import Event, Linker
+from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes import string_size_maps
-from pydtrace.engine.kernel.passes.map_indirection import MOST
+from pydtrace.engine.kernel.passes.map_indirection import MAP_LIMIT
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -59,20 +59,20 @@ def test_the_length_of_a_string_says_where_it_is():
     program = compile_program(
         'BEGIN { @a["x", 1, execname] = count(); @b[execname, 1] = count(); @c = count(); }'
     )
-    found = string_size_maps.find(program, first=9, most=MOST)
+    found = string_size_maps.find_split_maps(program, first=9, most=MAP_LIMIT)
     assert [(each.whole, each.smaller) for each in found] == [
         (program.aggregations[0].map, [(295, 9), (327, 10)])
     ]
     key = {length: bytes(264) + b"s" * length + bytes(256 - length) for length in LENGTHS}
-    assert [found[0].home(key[length])[0] for length in LENGTHS] == [9] * 10 + [10] * 4 + [
+    assert [found[0].locate_key(key[length])[0] for length in LENGTHS] == [9] * 10 + [10] * 4 + [
         found[0].whole
     ] * 6
-    assert all(found[0].home(whole)[1].ljust(520, b"\0") == whole for whole in key.values())
+    assert all(found[0].locate_key(whole)[1].ljust(520, b"\0") == whole for whole in key.values())
 
 
 def test_short_strings_have_no_smaller_map():
     program = compile_program("#pragma D option strsize=32\nBEGIN { @a[execname] = count(); }")
-    assert string_size_maps.find(program, first=9, most=MOST) == []
+    assert string_size_maps.find_split_maps(program, first=9, most=MAP_LIMIT) == []
 
 
 def test_where_there_would_be_too_many_maps_there_are_none():
@@ -80,7 +80,7 @@ def test_where_there_would_be_too_many_maps_there_are_none():
     program = compile_program(
         "BEGIN { " + "".join(f"@a{i}[execname] = count(); " for i in range(25)) + "}"
     )
-    assert string_size_maps.find(program, first=30, most=MOST) == []
+    assert string_size_maps.find_split_maps(program, first=30, most=MAP_LIMIT) == []
     out, err, status = pydtrace(
         "-q",
         "-n",
@@ -124,7 +124,7 @@ def test_a_short_way_to_the_key():
     program = compile_program("x:::y { @[copyinstr(arg0)] = quantize(arg2); }")
     maps = KernelMaps(program, 0)
     try:
-        insns = Linker(program, maps.places).link([0], Event())
+        insns = Linker(program, maps.indexes).link_clauses([0], ProgramEvent())
     finally:
         maps.close()
     helpers = [insn.imm for insn in insns if insn.opcode == call(0).opcode and insn.src == 0]

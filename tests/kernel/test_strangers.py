@@ -274,21 +274,21 @@ def test_a_file_that_says_that_it_is_huge(tmp_path, target):
 def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
     """For their notes, and for descriptors: what is too much costs that user's probes, and is told; everybody else's are found."""
     monkeypatch.setattr(probes, "_NOTES", 40_000)
-    monkeypatch.setattr(probes, "_descriptors", lambda: 64)
+    monkeypatch.setattr(probes, "_descriptor_limit", lambda: 64)
     many = [elfnotes.write(tmp_path / f"{number}.so", 1) for number in range(100)]
     large = elfnotes.write(tmp_path / "large.so", 1000)
     for path in [large, *many]:
         os.chown(path, 4711, 4711)
     told = []
-    finder = probes.Finder(told.append)
-    sites = [len(finder.add(str(path)).sites) for path in [large, *many]]
+    finder = probes.ProbeFinder(told.append)
+    sites = [len(finder.add_file(str(path)).sites) for path in [large, *many]]
     assert sites == [0, *[1] * 32, *[0] * 68]
     assert len(told) == 1 and "user 4711" in told[0]
     assert sum(file.elf is not None for file in finder.files.values()) == 32
-    assert finder.add(str(target)).sites  # root's
+    assert finder.add_file(str(target)).sites  # root's
     monkeypatch.setattr(probes, "_FILES", 10)
-    finder = probes.Finder(told.append)
-    assert [finder.add(str(path)) is not None for path in many] == [True] * 5 + [False] * 95
+    finder = probes.ProbeFinder(told.append)
+    assert [finder.add_file(str(path)) is not None for path in many] == [True] * 5 + [False] * 95
 
 
 def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypatch):
@@ -302,13 +302,13 @@ def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypa
     copies = [shutil.copy(target, tmp_path / f"copy{number}") for number in range(4)]
     told = []
     for pids, found in (((), 2), ((1,), 4)):
-        finder = probes.Finder(told.append)
+        finder = probes.ProbeFinder(told.append)
         monkeypatch.setattr(
             finder._symbols,
             "room",
             lambda owner, finder=finder: 2 * size - finder._symbols.used.total(),
         )
-        files = [finder.add(str(path)) for path in copies]
+        files = [finder.add_file(str(path)) for path in copies]
         finder.add_functions(wanted_of, pids)
         assert [sum(site.note.provider == "pid" for site in file.sites) for file in files] == [
             1

@@ -14,8 +14,8 @@ from pydtrace.engine import Targets
 from pydtrace.engine.kernel.engine import KernelEngine
 from pydtrace.engine.kernel.kernel_structs import BTF
 from pydtrace.engine.kernel.probes import system_probes
-from pydtrace.engine.kernel.probes.raw_tracepoints import PROVIDERS, Kernel, fixed
-from pydtrace.process.syscall_numbers import numbers
+from pydtrace.engine.kernel.probes.raw_tracepoints import PROVIDERS, KernelInfo, fixed_probes
+from pydtrace.process.syscall_numbers import syscall_numbers
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -34,7 +34,7 @@ def printed(script, command):
 
 
 def test_the_providers_are_those_of_the_rows():
-    assert {probe.names[0] for probe in fixed(Kernel())} == set(PROVIDERS)
+    assert {probe.names[0] for probe in fixed_probes(KernelInfo())} == set(PROVIDERS)
 
 
 @pytest.mark.parametrize("module", ["functions", "a.out", "func*", ""])
@@ -239,7 +239,7 @@ def test_the_numbers_of_system_calls_are_the_headers():
             text=True,
         ).stdout,
     )
-    table = numbers(os.uname().machine)
+    table = syscall_numbers(os.uname().machine)
     known = {name: int(number) for name, number in found if name in table}
     assert len(known) > 300 and {name: table[name] for name in known} == known
 

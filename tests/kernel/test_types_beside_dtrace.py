@@ -9,7 +9,7 @@ import pytest
 from kernel_harness import pydtrace
 
 from pydtrace.dlang.types.kernel_btf import KernelTypes
-from pydtrace.engine.kernel.kernel_structs import BTF, Structs
+from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 from pydtrace.program import d_types as t
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -59,7 +59,7 @@ def test_sizes_and_places_of_members(tag):
     """All but bit-fields, which have no place, and what has no size: both refuse to tell it."""
     names = [
         name
-        for name, field in KernelTypes(Structs()).tagged("struct", tag).body.fields.items()
+        for name, field in KernelTypes(KernelBtf()).tagged("struct", tag).body.fields.items()
         if field.width is None and t.embedded_size(field.type)
     ]
     assert len(names) > 15

@@ -27,7 +27,7 @@ ON = "tick-10ms /!on/ { on = 1; trace(-1); }"
 
 @pytest.fixture(scope="module", autouse=True)
 def here():
-    if why := bpf_native_unwinder.cannot(os.uname().machine, attach.release()):
+    if why := bpf_native_unwinder.find_table_obstacle(os.uname().machine, attach.kernel_version()):
         pytest.skip(f"host: {why}")
 
 

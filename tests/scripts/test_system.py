@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from pydtrace.dlang.compile import Compiler
-from pydtrace.engine.kernel.kernel_structs import BTF, Structs
+from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 from pydtrace.options import Options
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,7 +30,7 @@ def script(name):
 
 @needs_types
 def test_every_script_compiles_and_is_named():
-    structs = Structs()
+    structs = KernelBtf()
     with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as file:
         rows = dict(re.findall(r"^\| \[(\w+)\.d\]\(\1\.d\) \| (.*) \|$", file.read(), re.MULTILINE))
     assert sorted(rows) == NAMES

@@ -62,13 +62,13 @@ class OneFile:
     """The code of a program that is linked to one place."""
 
     def __init__(self, file: elf.ElfFile):
-        self._file, self._tables = file, dwarf_cfi.Tables(file)
+        self._file, self._tables = file, dwarf_cfi.FrameTables(file)
 
     def look(self, pc, called):
         name = self._file.find_function_name(pc - called)
         return (
             native_unwinder.NativeFrame(name, "", pc, pc),
-            self._tables.row(pc - called),
+            self._tables.find_row(pc - called),
             bool(name),
         )
 
@@ -127,7 +127,7 @@ def walked(program, server):
             assert stopped.ask("c").startswith("T"), "it stops in leaf()"
             file = elf.ElfFile(program)
             registers = stopped.registers()
-            frames, why = native_unwinder.Unwinder(OneFile(file)).frames(
+            frames, why = native_unwinder.NativeUnwinder(OneFile(file)).unwind_copy(
                 SimpleNamespace(registers=registers, word=stopped.word)
             )
             stopped.close()

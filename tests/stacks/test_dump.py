@@ -15,13 +15,13 @@ import stacks_harness as harness
 
 from pydtrace.cli.commands import dump
 from pydtrace.process import proc_threads
-from pydtrace.process.proc_threads import Task
+from pydtrace.process.proc_threads import KernelThread
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.asyncio_tasks import AsyncTask
 from pydtrace.remote_python.code_objects import Frame
-from pydtrace.remote_python.deadlocks import circles
-from pydtrace.remote_python.line_table import line_of
-from pydtrace.remote_python.remote_python import NoStacks, Python
+from pydtrace.remote_python.deadlocks import find_cycles
+from pydtrace.remote_python.line_table import find_line
+from pydtrace.remote_python.remote_python import RemotePython, StackReadError
 
 STATES = os.path.join(harness.HERE, "programs", "states.py")
 
@@ -186,13 +186,13 @@ def test_what_moves_is_stopped():
             assert thread["marks"] == [] and thread["frames"][-1]["function"] == "<module>", thread
         with open(f"/proc/{subject.pid}/status") as status:
             assert "TracerPid:\t0\n" in status.read()
-        python = Python(subject.pid)
-        walker = python.walker(1000, 1)
+        python = RemotePython(subject.pid)
+        walker = python.make_walker(1000, 1)
         for _ in range(20):
-            moving = python_threads.raws(walker, subject.pid)
-            while moving[0].whole:
-                moving = python_threads.raws(walker, subject.pid)
-            assert python_threads.settled(python, walker, moving)[0].whole
+            moving = python_threads.read_raw_threads(walker, subject.pid)
+            while moving[0].is_consistent:
+                moving = python_threads.read_raw_threads(walker, subject.pid)
+            assert python_threads.reread_moving(python, walker, moving)[0].is_consistent
 
 
 # ---- asyncio ----
@@ -274,7 +274,7 @@ def test_a_dead_lock(python, kind):
 
 
 def test_circles():
-    assert circles({1: 2, 2: 3, 3: 2, 4: 5, 6: 6}) == [[2, 3], [6]]
+    assert find_cycles({1: 2, 2: 3, 3: 2, 4: 5, 6: 6}) == [[2, 3], [6]]
     assert dump.circle_text([2, 3]) == "thread 2 waits for thread 3, which waits for thread 2"
     assert dump.circle_text([6]) == "thread 6 waits for itself"
 
@@ -318,7 +318,7 @@ def as_nobody(pid: int) -> str:
         os.setuid(65534)
         try:
             said = dump.look(pid, 10)[1][0].frames[0].name
-        except NoStacks as error:
+        except StackReadError as error:
             said = str(error)
         os.write(write, said.encode())
         os._exit(0)
@@ -376,8 +376,13 @@ def test_what_is_no_python():
 
 class Made:
     def __init__(self, frames=(), task=None, gil=False, marks=()):
-        self.frames, self.task, self.gil, self.marks = list(frames), task, gil, list(marks)
-        self.native, self.name = None, task.name if task else None
+        self.frames, self.kernel_thread, self.has_gil, self.marks = (
+            list(frames),
+            task,
+            gil,
+            list(marks),
+        )
+        self.native_remark, self.name = None, task.name if task else None
 
 
 def test_words_of_tasks():
@@ -402,10 +407,10 @@ def test_a_blocked_loop():
     )
 
     def told(call, letter="S", waiting=None, frames=(frame,)):
-        threads = [Made(frames, Task(tid, tid, "a", letter, call)) for tid in (7, 8)]
+        threads = [Made(frames, KernelThread(tid, tid, "a", letter, call)) for tid in (7, 8)]
         process = dump.Process(1, 13, waiting or {})
         return [
-            (thread.task.tid, task.name)
+            (thread.kernel_thread.tid, task.name)
             for thread, task in dump.blocked(process, threads, [ticking, paying, again])
         ]
 
@@ -420,7 +425,7 @@ def test_a_blocked_loop():
     assert told("futex", waiting={7: 9}) == [(7, "pay")]
     assert told("recvfrom", "T") == []
     said = dump.text(
-        dump.Process(1, 13, {}), [Made([frame], Task(7, 7, "a", "S", "read"))], [paying]
+        dump.Process(1, 13, {}), [Made([frame], KernelThread(7, 7, "a", "S", "read"))], [paying]
     )
     assert (
         "\nBlocked loop: task pay waits in read, so no other task of thread 7 has its turn\n"
@@ -433,7 +438,7 @@ def test_what_was_stopped_does_not_wait():
     with harness.running(sys.executable, "states.py") as subject:
         settled(subject.pid)
         os.kill(subject.pid, signal.SIGSTOP)
-        while proc_threads.letter(subject.pid, subject.pid) != "T":
+        while proc_threads.read_state_letter(subject.pid, subject.pid) != "T":
             pass
         run = harness.pyusdt("dump", subject.pid)
         threads = dumped(subject.pid)["threads"]
@@ -449,30 +454,30 @@ def test_words_of_what_is_halted():
         return dump.text(dump.Process(1, 13, {}), [Made(task=task) for task in tasks], [])
 
     for letter, where in (("D", "__refrigerator"), ("S", "do_freezer_trap"), ("S", "get_signal")):
-        frozen = Task(7, 7, "a", letter, "futex", where)
+        frozen = KernelThread(7, 7, "a", letter, "futex", where)
         assert (
             "\nFrozen with its cgroup (/proc/1/cgroup), as docker pause and systemctl freeze do\n\nThread 7 (a): frozen, in futex\n"
             in said(frozen)
         )
         assert "\nFrozen with" in said(
-            frozen, Task(8, 8, "b", "D", "clock_nanosleep", "hrtimer_nanosleep")
+            frozen, KernelThread(8, 8, "b", "D", "clock_nanosleep", "hrtimer_nanosleep")
         )
-    debugged = Task(7, 7, "a", "t", "futex")
+    debugged = KernelThread(7, 7, "a", "t", "futex")
     assert (
         "\nStopped by a debugger: TracerPid in /proc/1/status says which process that is\n\nThread 7 (a): stopped by a debugger, in futex\n"
         in said(debugged)
     )
     assert "\nThread 7 (a): stopped by a debugger, in futex\n" in said(
-        debugged, Task(8, 8, "b", "S", "read", "pipe_read")
+        debugged, KernelThread(8, 8, "b", "S", "read", "pipe_read")
     )
     assert (
-        "TracerPid" not in said(debugged, Task(8, 8, "b", "S", "read", "pipe_read"))
+        "TracerPid" not in said(debugged, KernelThread(8, 8, "b", "S", "read", "pipe_read"))
         and "lets it go on" not in said()
     )
 
 
 def test_words():
-    task = Task(7, 7, "worker\x1b[2J", "S", "futex")
+    task = KernelThread(7, 7, "worker\x1b[2J", "S", "futex")
     frame = Frame("f\n", "/tmp/\x1b.py", None)
     assert dump.thread_text(Made([frame], task, marks=["torn"]), {}) == (
         "Thread 7 (worker\\x1b[2J): waits in futex\n    (the stack moved too fast: the innermost functions are left out)\n"
@@ -483,7 +488,7 @@ def test_words():
         == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
     )
     assert (
-        dump.thread_text(Made(task=Task(7, 7, "a", "D", None)), {})
+        dump.thread_text(Made(task=KernelThread(7, 7, "a", "D", None)), {})
         == "Thread 7 (a): in the kernel\n    (no Python function)\n"
     )
 
@@ -492,4 +497,4 @@ def test_words():
 def test_tables_of_lines_that_make_no_sense(minor):
     for table in (b"", b"\x00", b"\xff" * 99, b"\x80" * 5, b"\x7f" * 64, bytes(range(256))):
         for offset in (-2, 0, 5, 1 << 40):
-            assert isinstance(line_of(minor, table, 5, offset), int | None)
+            assert isinstance(find_line(minor, table, 5, offset), int | None)

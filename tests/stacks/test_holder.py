@@ -15,7 +15,7 @@ import stacks_harness as harness
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
 from pydtrace.process.command import Command
-from pydtrace.unwind.thread_capture import Capture
+from pydtrace.unwind.thread_capture import ThreadCapture
 
 FREEZERS = (
     ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),
@@ -89,7 +89,7 @@ def until(is_so) -> None:
 
 
 def runs(tid: int) -> bool:
-    return proc_threads.letter(tid, tid) == "R"
+    return proc_threads.read_state_letter(tid, tid) == "R"
 
 
 def is_gone(pid: int) -> bool:
@@ -158,11 +158,11 @@ def test_a_tracer_that_is_frozen(spins, mount, name, freezes, thaws):
 
 def test_a_reading_that_takes_too_long(spins):
     """Native frames are of a thread that stood still, or there are none."""
-    capture = Capture(_tracer.Memory(spins))
-    copies, stood = capture.copies([spins], False, lambda: time.sleep(2 * _tracer.HOLD_LIMIT))
+    capture = ThreadCapture(_tracer.Memory(spins))
+    copies, stood = capture.copy_threads([spins], False, lambda: time.sleep(2 * _tracer.HOLD_LIMIT))
     assert (copies, stood) == ({}, None)
-    assert capture.still([spins], lambda: time.sleep(2 * _tracer.HOLD_LIMIT))[0] == set()
-    until(lambda: capture.still([spins], lambda: None)[0] == {spins})
+    assert capture.read_stopped([spins], lambda: time.sleep(2 * _tracer.HOLD_LIMIT))[0] == set()
+    until(lambda: capture.read_stopped([spins], lambda: None)[0] == {spins})
     capture.close()
     until(lambda: runs(spins))
 
@@ -234,8 +234,8 @@ def test_the_end_of_a_command_is_its_parent_s():
     command = Command([sys.executable, os.path.join(harness.HERE, "programs", "moves.py")])
     command.start()
     until(lambda: runs(command.pid))
-    capture = Capture(_tracer.Memory(command.pid), child=True)
-    capture.still([command.pid], lambda: os.kill(command.pid, signal.SIGKILL))
+    capture = ThreadCapture(_tracer.Memory(command.pid), child=True)
+    capture.read_stopped([command.pid], lambda: os.kill(command.pid, signal.SIGKILL))
     until(command.poll)
     assert os.WTERMSIG(command.status) == signal.SIGKILL
     capture.close()

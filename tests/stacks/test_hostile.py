@@ -14,11 +14,11 @@ import stacks_harness as harness
 from pydtrace.cli.commands.dump import ROOM
 from pydtrace.driver import profile_samples
 from pydtrace.profile.folded import folded
-from pydtrace.profile.sampler import ALL, Options, Process
+from pydtrace.profile.sampler import ALL, SampledProcess, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python import code_objects, python_threads
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.remote_python import NoStacks, Python
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_python import RemotePython, StackReadError
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +104,8 @@ def test_long_lists(hostile):
     found, _ = dump(hostile, "long", "--frames", "10")
     assert len(found["threads"]) == 3000 and set(map(tuple, marks(found))) == {("cut",)}
     with harness.started([hostile, "long"]) as subject:
-        python = Python(subject.pid)
-        raws = python_threads.raws(python.walker(16384, 64), subject.pid)[::-1]
+        python = RemotePython(subject.pid)
+        raws = python_threads.read_raw_threads(python.make_walker(16384, 64), subject.pid)[::-1]
     frames = [len(raw.stack) // 16 for raw in raws]
     assert len(raws) == 3000 and frames[0] == 3000 and frames[-1] == 0 and sum(frames) <= 1 << 20
     assert (raws[0].marks, raws[-1].marks) == ([], ["lost"])
@@ -128,8 +128,8 @@ def test_a_profile_of_long_names(hostile, monkeypatch):
     monkeypatch.setattr("pydtrace.profile.stack_profile.SHOWN", 10 * (8003 * 100 + 9))
     profile = Profile(100, "threads")
     with harness.started([hostile, "words"]) as subject:
-        process = Process(subject.pid, profile, Options(ALL, frames=100))
-        process.look()
+        process = SampledProcess(subject.pid, profile, SamplerOptions(ALL, frames=100))
+        process.sample_threads()
         process.close()
     for n in range(20):
         profile.add(f"thread {n}", next(stack for _, stack in profile.stacks if len(stack) == 100))
@@ -155,19 +155,19 @@ def test_offsets_that_can_not_be(hostile):
 def test_more_tables_and_names_than_there_is_room_for(hostile, monkeypatch):
     """What was read of them is kept within bounds, and read again; a frame without room for its name has none."""
     with harness.started([hostile, "many"]) as subject:
-        python = Python(subject.pid)
-        codes = Codes(python)
-        raws = python_threads.raws(python.walker(1000, 1), subject.pid)
+        python = RemotePython(subject.pid)
+        codes = CodeObjects(python)
+        raws = python_threads.read_raw_threads(python.make_walker(1000, 1), subject.pid)
         for raw in raws[:2]:
-            assert {frame.name for frame in raw.frames(codes)} == {"\0" * 5}
+            assert {frame.name for frame in raw.read_frames(codes)} == {"\0" * 5}
             assert (
                 sum(len(each.table) for each in codes._known.values())
                 <= code_objects._TABLES + code_objects.LARGEST
             )
         monkeypatch.setattr(code_objects, "_TEXTS", 20_000 + 995)
-        assert sum(frame.name == "?" for frame in raws[2].frames(codes)) == 1000 - 100
-        codes.renew()
-        assert {frame.name for frame in raws[3].frames(codes)} == {"\0" * 5}
+        assert sum(frame.name == "?" for frame in raws[2].read_frames(codes)) == 1000 - 100
+        codes.expire_frames()
+        assert {frame.name for frame in raws[3].read_frames(codes)} == {"\0" * 5}
 
 
 @pytest.mark.parametrize(("command", "what"), [("dump", "waits"), ("attach", "withheld")])
@@ -186,10 +186,10 @@ def test_a_process_that_ends_between_its_stacks_and_their_names(hostile):
     """Who has its id by then may be somebody else: no sample has names of that one's memory."""
     profile = Profile(100, "threads")
     with harness.started([hostile, "names"]) as subject:
-        process = Process(subject.pid, profile, Options(ALL))
-        process.look()
+        process = SampledProcess(subject.pid, profile, SamplerOptions(ALL))
+        process.sample_threads()
         process.python.memory = SimpleNamespace(is_its=lambda: False)
-        with pytest.raises(NoStacks, match=f"process {subject.pid} has ended"):
-            process.look()
+        with pytest.raises(StackReadError, match=f"process {subject.pid} has ended"):
+            process.sample_threads()
         process.close()
     assert profile.samples == 1  # that of the first look

@@ -12,7 +12,7 @@ import pytest
 import stacks_harness as harness
 
 from pydtrace import _tracer
-from pydtrace.remote_python.remote_python import Python
+from pydtrace.remote_python.remote_python import RemotePython
 
 SOURCE = os.path.join(harness.HERE, "layout_main.c")
 COOKIE = b"xdebugpy"
@@ -86,7 +86,7 @@ def test_the_table_is_what_the_headers_say(python, tmp_path):
     """Of 3.13 and later, what the process tells."""
     wanted = compiled(python, tmp_path) | of_task(python)
     with harness.running(python, "waits.py") as subject:
-        found = Python(subject.pid).layout
+        found = RemotePython(subject.pid).layout
     assert {name: offset for name, offset in found.items() if offset or name in wanted} == wanted
 
 

@@ -22,7 +22,7 @@ from pydtrace.remote_python import native_dump
 from pydtrace.symbols import elf
 from pydtrace.untrusted import watchdog
 from pydtrace.unwind import dwarf_cfi, native_unwinder, unwind_table
-from pydtrace.unwind.thread_capture import Copy
+from pydtrace.unwind.thread_capture import ThreadCopy
 
 HERE = harness.HERE
 
@@ -30,9 +30,9 @@ HERE = harness.HERE
 def by_us(pid: int) -> dict[int, list[native_unwinder.NativeFrame]]:
     """All native frames, those of the interpreter, too."""
     memory = _tracer.Memory(pid)
-    threads = native_dump.of_process(pid, memory, None, None, None)
-    assert [thread.native for thread in threads] == [None] * len(threads)
-    return {thread.task.tid: thread.frames for thread in threads}
+    threads = native_dump.dump_threads(pid, memory, None, None, None)
+    assert [thread.native_remark for thread in threads] == [None] * len(threads)
+    return {thread.kernel_thread.tid: thread.frames for thread in threads}
 
 
 def is_name(frame: native_unwinder.NativeFrame, name: str | None) -> bool:
@@ -80,7 +80,7 @@ def compare(pid: int, folder, names: set[str]) -> None:
 
 
 def waits(pid: int) -> bool:
-    return all(task.call for task in proc_threads.tasks(pid).values())
+    return all(task.syscall for task in proc_threads.read_kernel_threads(pid).values())
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -155,10 +155,13 @@ def test_merged():
     frames = [of_c("a", 0), of_c("0x1", 10), of_c("b", 20), of_c("_PyEval_EvalFrameDefault", 30)]
     assert [
         getattr(each, "name", each)
-        for each in native_unwinder.merged(frames, [(["f", "g"], 15), (["h"], 0)])
+        for each in native_unwinder.interleave_frames(frames, [(["f", "g"], 15), (["h"], 0)])
     ] == ["a", "f", "g", "b", "h"]
-    assert native_unwinder.merged(frames[:1], [(["f"], 0), (["g"], 15)])[1:] == ["f", "g"]
-    assert native_unwinder.merged(frames, []) == frames
+    assert native_unwinder.interleave_frames(frames[:1], [(["f"], 0), (["g"], 15)])[1:] == [
+        "f",
+        "g",
+    ]
+    assert native_unwinder.interleave_frames(frames, []) == frames
 
 
 def test_words_of_a_process_that_is_no_python():
@@ -199,9 +202,9 @@ def test_no_call_is_interrupted_and_no_signal_is_lost(notices):
 def spinning(pid: int) -> int:
     """The thread that runs, once the two others wait."""
     while True:
-        tasks = proc_threads.tasks(pid)
-        if len(tasks) == 3 and sum(task.call is not None for task in tasks.values()) == 2:
-            return next(tid for tid, task in tasks.items() if task.call is None)
+        tasks = proc_threads.read_kernel_threads(pid)
+        if len(tasks) == 3 and sum(task.syscall is not None for task in tasks.values()) == 2:
+            return next(tid for tid, task in tasks.items() if task.syscall is None)
 
 
 def test_another_tracer_that_comes_between(notices):
@@ -222,7 +225,7 @@ def test_another_tracer_that_comes_between(notices):
         os.close(write)
         try:
             assert os.read(read, 1) == b"."
-            while proc_threads.letter(subject.pid, tid) != "t":
+            while proc_threads.read_state_letter(subject.pid, tid) != "t":
                 pass
             threads = {
                 thread["tid"]: thread for thread in dumped(subject.pid, "--native")["threads"]
@@ -235,7 +238,7 @@ def test_another_tracer_that_comes_between(notices):
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        while proc_threads.letter(subject.pid, tid) != "R":
+        while proc_threads.read_state_letter(subject.pid, tid) != "R":
             pass
     os.close(read)
 
@@ -248,7 +251,7 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
             try:
                 os.setpgid(0, 0)  # in an orphaned group SIGTSTP does nothing
                 signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-                with watchdog.watched(
+                with watchdog.watchdog(
                     "the process does not answer"
                 ):  # a thread of the tracer's own, as in pyusdt profile
                     _tracer.stop_threads(_tracer.Memory(subject.pid), [tid], False)
@@ -259,7 +262,7 @@ def test_ctrl_z_waits_until_the_thread_goes_on(notices):
         try:
             assert os.WIFSTOPPED(os.waitpid(tracer, os.WUNTRACED)[1])
             while (
-                proc_threads.letter(subject.pid, tid) != "R"
+                proc_threads.read_state_letter(subject.pid, tid) != "R"
             ):  # the holder lets it go a moment later
                 pass
             os.kill(tracer, signal.SIGCONT)
@@ -297,22 +300,22 @@ def test_tables_that_make_no_sense(notices):
     for seed in range(400):
         choose = random.Random(seed)
         try:
-            tables = dwarf_cfi.Tables(Mutated(notices, choose))
+            tables = dwarf_cfi.FrameTables(Mutated(notices, choose))
         except native_unwinder._WRONG:
             continue
         with contextlib.suppress(
-            elf.BadFile, unwind_table.Left
+            elf.BadFile, unwind_table.NoTable
         ):  # all that whoever reads all of them is ready for
-            unwind_table.compiled(Mutated(notices, random.Random(seed)))
-        stack = Copy(
+            unwind_table.build_table(Mutated(notices, random.Random(seed)))
+        stack = ThreadCopy(
             {native_unwinder.SP: 4096, native_unwinder.PC: 0}, choose.randbytes(4096), None
         )
         registers = {number: 4096 + 8 * number for number in range(17)}
         for address in functions:
             try:
-                row = tables.row(address + 1)
+                row = tables.find_row(address + 1)
                 if row:
-                    native_unwinder._by_table(registers, row, stack.word)
+                    native_unwinder._step_by_table(registers, row, stack.read_word)
             except native_unwinder._WRONG:
                 pass
 
@@ -322,24 +325,26 @@ def test_a_circle_ends():
     code = SimpleNamespace(
         look=lambda pc, called: (native_unwinder.NativeFrame("f", "", pc, pc), None, True)
     )
-    stack = Copy(
+    stack = ThreadCopy(
         {native_unwinder.SP: 0, native_unwinder.PC: 5, native_unwinder.FP: 16},
         struct.pack("=8Q", 0, 0, 16, 5, 0, 0, 0, 0),
         None,
     )
-    frames, why = native_unwinder.Unwinder(code).frames(stack)
+    frames, why = native_unwinder.NativeUnwinder(code).unwind_copy(stack)
     assert (len(frames), why) == (2, "it leads nowhere")
 
 
 def test_expressions():
     """As libc's table for the trampoline of signals has them, and a few that make no sense."""
-    stack = Copy({native_unwinder.SP: 0}, struct.pack("=4Q", 10, 20, 30, 40), None)
-    assert dwarf_cfi.value(b"\x77\x08\x06", {7: 8}, stack.word) == 30
+    stack = ThreadCopy({native_unwinder.SP: 0}, struct.pack("=4Q", 10, 20, 30, 40), None)
+    assert dwarf_cfi.evaluate_expression(b"\x77\x08\x06", {7: 8}, stack.read_word) == 30
     assert (
-        dwarf_cfi.value(b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.word)
+        dwarf_cfi.evaluate_expression(
+            b"\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22", {7: 8, 16: 15}, stack.read_word
+        )
         == 24
     )
-    assert dwarf_cfi.value(b"\x23\x05", {}, stack.word, 7) == 12
+    assert dwarf_cfi.evaluate_expression(b"\x23\x05", {}, stack.read_word, 7) == 12
     for wrong in (b"", b"\x06", b"\xff", b"\x77", b"\x30" * 100, b"\x31\x3f\x24\x22"):
         with pytest.raises(native_unwinder._WRONG):
-            dwarf_cfi.value(wrong, {7: 8}, stack.word)
+            dwarf_cfi.evaluate_expression(wrong, {7: 8}, stack.read_word)

@@ -16,7 +16,7 @@ from collections import Counter
 import pytest
 import stacks_harness as harness
 
-from pydtrace.profile.sampler import RUNNING, Options, Sampler
+from pydtrace.profile.sampler import RUNNING, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 
 WANTED = 30  # samples that are in innermost()
@@ -129,13 +129,19 @@ def test_gevent(python, tmp_path):
 def possible(python: str, kind: str) -> None:
     with harness.running(python, "odd.py", kind) as subject:
         profile = Profile(100, "running threads")
-        sampler, until = Sampler(profile, Options(RUNNING), lambda: None), time.monotonic() + 60
-        sampler.add(subject.pid)
-        sampler.retry()
+        sampler, until = (
+            Sampler(profile, SamplerOptions(RUNNING), lambda: None),
+            time.monotonic() + 60,
+        )
+        sampler.add_process(subject.pid)
+        sampler.retry_waiting()
         while inside(profile).total() < WANTED * (10 if kind == "freed_code" else 1):
-            assert sampler.look() and time.monotonic() < until, (sampler.why_none, profile.stacks)
+            assert sampler.sample_processes() and time.monotonic() < until, (
+                sampler.no_python_reason,
+                profile.stacks,
+            )
             sampler.add_children()
-            sampler.retry()
+            sampler.retry_waiting()
             time.sleep(0.002)
         sampler.close()
         assert subject.process.poll() is None

@@ -23,9 +23,9 @@ from test_profiles import check_speedscope
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
 from pydtrace.process.command import Command
-from pydtrace.profile.sampler import ALL, RUNNING, Options, Process
+from pydtrace.profile.sampler import ALL, RUNNING, SampledProcess, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
-from pydtrace.unwind.thread_capture import Capture
+from pydtrace.unwind.thread_capture import ThreadCapture
 
 SHARES = os.path.join(harness.HERE, "programs", "shares.py")
 
@@ -60,11 +60,11 @@ def samples_in(profile: Profile) -> dict[str, int]:
     }
 
 
-def look_for(process: Process, profile: Profile, function: str, n: int) -> None:
+def look_for(process: SampledProcess, profile: Profile, function: str, n: int) -> None:
     """Until there are so many more samples in a function; a thread that waits for the GIL has none."""
     wanted, until = samples_in(profile)[function] + n, time.monotonic() + 30
     while samples_in(profile)[function] < wanted:
-        process.look()
+        process.sample_threads()
         assert time.monotonic() < until, (function, profile.stacks)
 
 
@@ -72,7 +72,10 @@ def look_for(process: Process, profile: Profile, function: str, n: int) -> None:
 def test_each_sample_is_of_the_function_that_runs(python):
     with harness.running(python, "in_turn_functions.py") as subject:
         profile = Profile(100, "running threads")
-        process, function = Process(subject.pid, profile, Options(RUNNING)), subject.said
+        process, function = (
+            SampledProcess(subject.pid, profile, SamplerOptions(RUNNING)),
+            subject.said,
+        )
         until, slept = time.monotonic() + 30, -1
         while (
             samples_in(profile)["sleeps"] != slept
@@ -139,11 +142,11 @@ def test_native_frames(python):
     assert not any("_PyEval_EvalFrameDefault" in line for line in lines)
 
 
-def told_apart(python: str, argument: list[str], options: Options, turns: int) -> None:
+def told_apart(python: str, argument: list[str], options: SamplerOptions, turns: int) -> None:
     """For each turn of whose.py: 20 samples are told apart by what the program says."""
     with harness.running(python, "whose.py", *argument) as subject:
         profile = Profile(100, "running threads")
-        process, name = Process(subject.pid, profile, options), subject.said
+        process, name = SampledProcess(subject.pid, profile, options), subject.said
         for _ in range(turns):
             look_until(
                 process, profile, name, 1
@@ -159,11 +162,11 @@ def told_apart(python: str, argument: list[str], options: Options, turns: int) -
             name = subject.hear()
 
 
-def look_until(process: Process, profile: Profile, name: str, n: int) -> None:
+def look_until(process: SampledProcess, profile: Profile, name: str, n: int) -> None:
     """Until there are so many more samples of a name."""
     until, wanted = time.monotonic() + 60, names_of(profile)[name] + n
     while names_of(profile)[name] < wanted:
-        process.look()
+        process.sample_threads()
         time.sleep(0.001)
         assert time.monotonic() < until, (name, names_of(profile))
 
@@ -178,11 +181,11 @@ def names_of(profile: Profile) -> Counter[str]:
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_tasks_are_told_apart(python):
-    told_apart(python, [], Options(RUNNING, tasks=True), 7)
+    told_apart(python, [], SamplerOptions(RUNNING, tasks=True), 7)
 
 
 def test_tags_are_told_apart():
-    told_apart(sys.executable, ["tags"], Options(RUNNING, tags=True), 5)
+    told_apart(sys.executable, ["tags"], SamplerOptions(RUNNING, tags=True), 5)
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
@@ -191,13 +194,13 @@ def test_a_thread_that_moves_is_stopped(python):
     got its processor between the two looks is not stopped, so a few are marked."""
     profile = Profile(100, "running threads")
     with harness.running(python, "moves.py") as subject:
-        process = Process(subject.pid, profile, Options(RUNNING, stop=True))
+        process = SampledProcess(subject.pid, profile, SamplerOptions(RUNNING, stop=True))
         until = time.monotonic() + 60
         while profile.samples < 300:
-            process.look()
+            process.sample_threads()
             assert time.monotonic() < until, profile.samples
         process.close()
-        assert proc_threads.letter(subject.pid, subject.pid) == "R"
+        assert proc_threads.read_state_letter(subject.pid, subject.pid) == "R"
         with open(f"/proc/{subject.pid}/status") as status:
             assert "TracerPid:\t0\n" in status.read()
     assert profile.counts.total() <= profile.samples / 10, profile.counts
@@ -213,11 +216,11 @@ def test_what_stands_still_is_not_stopped(monkeypatch):
     profile = Profile(100, "threads")
     with harness.running(sys.executable, "moves.py") as subject:
         os.kill(subject.pid, signal.SIGSTOP)
-        while proc_threads.letter(subject.pid, subject.pid) != "T":
+        while proc_threads.read_state_letter(subject.pid, subject.pid) != "T":
             pass
-        process = Process(subject.pid, profile, Options(ALL, stop=True))
+        process = SampledProcess(subject.pid, profile, SamplerOptions(ALL, stop=True))
         for _ in range(20):
-            process.look()
+            process.sample_threads()
         process.close()
     assert profile.samples == 20
 
@@ -227,7 +230,7 @@ def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
     profile = Profile(100, "running threads")
     with harness.running(sys.executable, "moves.py") as subject:
         process, real = (
-            Process(subject.pid, profile, Options(RUNNING, stop=True)),
+            SampledProcess(subject.pid, profile, SamplerOptions(RUNNING, stop=True)),
             _tracer.stop_threads,
         )
 
@@ -238,11 +241,11 @@ def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(_tracer, "stop_threads", late)
             until = time.monotonic() + 60
-            while proc_threads.letter(subject.pid, subject.pid) != "t":
-                process.look()
+            while proc_threads.read_state_letter(subject.pid, subject.pid) != "t":
+                process.sample_threads()
                 assert time.monotonic() < until
-        process.look()
-        assert proc_threads.letter(subject.pid, subject.pid) != "t"
+        process.sample_threads()
+        assert proc_threads.read_state_letter(subject.pid, subject.pid) != "t"
         process.close()
 
 
@@ -252,20 +255,23 @@ def test_a_thread_that_stops_late(monkeypatch):
     try:
         command.start()
         memory = _tracer.Memory(command.pid)
-        capture, real = Capture(memory, child=True), _tracer.stop_threads
+        capture, real = ThreadCapture(memory, child=True), _tracer.stop_threads
 
         def late(memory, tids, child):
             real(memory, tids, child)
             return {}, dict.fromkeys(tids, errno.EAGAIN)
 
-        for let_go in (lambda: capture.copies([], False, list), capture.close):
+        for let_go in (lambda: capture.copy_threads([], False, list), capture.close):
             with monkeypatch.context() as patched:
                 patched.setattr(_tracer, "stop_threads", late)
-                while proc_threads.letter(command.pid, command.pid) != "t":
-                    assert capture.copies([command.pid], False, list) == ({}, [])
+                while proc_threads.read_state_letter(command.pid, command.pid) != "t":
+                    assert capture.copy_threads([command.pid], False, list) == ({}, [])
             assert not command.poll()
             let_go()
-            assert proc_threads.letter(command.pid, command.pid) != "t" and not command.poll()
+            assert (
+                proc_threads.read_state_letter(command.pid, command.pid) != "t"
+                and not command.poll()
+            )
     finally:
         command.stop()
     assert os.WTERMSIG(command.status) == signal.SIGTERM
@@ -288,7 +294,7 @@ def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
     profile = Profile(100, "running threads")
     with harness.running(python, "in_turn.py") as subject:
         process, idents = (
-            Process(subject.pid, profile, Options(RUNNING, threads=True)),
+            SampledProcess(subject.pid, profile, SamplerOptions(RUNNING, threads=True)),
             {subject.said},
         )
         for turn in range(1, 4):
@@ -303,7 +309,7 @@ def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
                 )
                 < turn
             ):
-                process.look()
+                process.sample_threads()
                 assert time.monotonic() < until, (turn, profile.stacks)
             subject.say()
             idents.add(subject.hear())

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from pydtrace.profile.profile_table import remarks
-from pydtrace.profile.sampler import Unseen
+from pydtrace.profile.sampler import UnseenChildren
 from pydtrace.profile.stack_profile import Profile
 
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -43,12 +43,12 @@ def test_children_are_seen_from_their_beginning_on(tmp_path):
 
 def test_time_of_children_that_nobody_saw():
     """This process's own: one that is over before the second look."""
-    unseen = Unseen()
-    unseen.look(os.getpid(), [])
+    unseen = UnseenChildren()
+    unseen.count_ended(os.getpid(), [])
     subprocess.run(
         [sys.executable, "-c", "import time\nwhile time.process_time() < .3: pass"], check=True
     )
-    unseen.look(os.getpid(), [])
+    unseen.count_ended(os.getpid(), [])
     assert 0.25 < unseen.seconds < 0.6
 
 

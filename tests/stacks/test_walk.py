@@ -18,8 +18,8 @@ import stacks_harness as harness
 
 from pydtrace import _tracer
 from pydtrace.remote_python import python_threads
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.remote_python import Python
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_python import RemotePython
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
@@ -30,16 +30,16 @@ class Reader:
     """Of one process."""
 
     def __init__(self, pid: int, frames: int = 1000, tries: int = 64):
-        self.python = Python(pid)
-        self.codes = Codes(self.python)
-        self.walker = self.python.walker(frames, tries)
+        self.python = RemotePython(pid)
+        self.codes = CodeObjects(self.python)
+        self.make_walker = self.python.make_walker(frames, tries)
 
     def read(self):
-        return python_threads.raws(self.walker, self.python.pid)
+        return python_threads.read_raw_threads(self.make_walker, self.python.pid)
 
     def rows(self, raw) -> list[list]:
-        self.codes.renew()
-        return [[each.name, each.file, each.line] for each in raw.frames(self.codes)]
+        self.codes.expire_frames()
+        return [[each.name, each.file, each.line] for each in raw.read_frames(self.codes)]
 
 
 def compare(python: str, rounds: int) -> int:
@@ -221,7 +221,7 @@ def test_a_process_that_has_ended():
         assert memory.is_same_process()
     assert not memory.is_same_process()
     with pytest.raises(OSError) as error:
-        reader.walker.walk()
+        reader.make_walker.walk()
     assert error.value.errno == errno.ESRCH
 
 
@@ -249,13 +249,13 @@ def test_what_lies_behind_a_name_is_no_part_of_it(python):
     """Functions that live as long as the program became "?", now and then, where the object behind their name in memory changed."""
     program = "def f(): print('ready'); input()\ndef größer(): f()\ngrößer()"
     with harness.started([python, "-u", "-c", program]) as subject:
-        there = Python(subject.pid)
-        codes, ends = Codes(there), {}
-        [raw] = python_threads.raws(there.walker(100, 8), subject.pid)
+        there = RemotePython(subject.pid)
+        codes, ends = CodeObjects(there), {}
+        [raw] = python_threads.read_raw_threads(there.make_walker(100, 8), subject.pid)
         layout = there.layout
-        for code in raw.codes:
-            name = there.word(code + (layout["code_qualname"] or layout["code_name"]))
-            text = codes.text(name)
+        for code in raw.code_addresses:
+            name = there.read_word(code + (layout["code_qualname"] or layout["code_name"]))
+            text = codes.read_text(name)
             ends[name] = (
                 layout["unicode_ascii_data"] + len(text)
                 if text.isascii()
@@ -263,21 +263,21 @@ def test_what_lies_behind_a_name_is_no_part_of_it(python):
             )
         codes._memory = Neighbours(there.memory, ends)
         assert len(ends) == 3
-        for code in raw.codes:
-            assert len({codes.identity(code) for _ in range(3)}) == 1
+        for code in raw.code_addresses:
+            assert len({codes.read_identity(code) for _ in range(3)}) == 1
 
 
 def test_the_name_of_a_thread_stays():
     """Where the time for reading names is used up, as for hundreds of threads: their samples would have the kernel's name from then on."""
     with harness.running(harness.INTERPRETERS[0], "named_threads.py") as subject:
-        there = Python(subject.pid)
+        there = RemotePython(subject.pid)
         names, found = (
-            ThreadNames(there, Codes(there)),
-            python_threads.raws(there.walker(100, 8), subject.pid),
+            ThreadNames(there, CodeObjects(there)),
+            python_threads.read_raw_threads(there.make_walker(100, 8), subject.pid),
         )
-        before = [names.name(raw.home, raw.ident, None) for raw in found]
+        before = [names.find_name(raw.home, raw.ident, None) for raw in found]
         assert "indexer" in before
         names._time = CpuTimeBudget(-1.0, 1000)
         names._known = {thread: (name, -1000.0) for thread, (name, _) in names._known.items()}
         assert not names._time.is_available
-        assert [names.name(raw.home, raw.ident, None) for raw in found] == before
+        assert [names.find_name(raw.home, raw.ident, None) for raw in found] == before

@@ -666,7 +666,7 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
     monkeypatch.setattr(doctor.os.path, "exists", lambda path: path in machine["exists"])
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(doctor, "_read", machine["files"].get)
-    monkeypatch.setattr(doctor, "effective", lambda: machine["capabilities"])
+    monkeypatch.setattr(doctor, "effective_capabilities", lambda: machine["capabilities"])
     monkeypatch.setattr(doctor.shutil, "which", lambda name: machine["which"])
     monkeypatch.setattr(doctor.platform, "release", lambda: "6.18.0")
     checks = (

@@ -17,7 +17,7 @@ from pydtrace.dlang.compile import Compiler
 from pydtrace.engine import EngineError, NoPyusdt, NoSuchProcess
 from pydtrace.engine.kernel.probes import return_sites
 from pydtrace.program import printf_format
-from pydtrace.remote_python.remote_python import NoStacks
+from pydtrace.remote_python.remote_python import StackReadError
 
 
 def refused(script):
@@ -38,11 +38,11 @@ MADE = [  # of those with a constructor of their own; cli's UsageError adds noth
     refused("BEGIN { trace(argO); }"),
     refused('BEGIN { printf("%d", "x"); }'),
     NoSuchProcess(17),
-    NoStacks("no process 17"),
+    StackReadError("no process 17"),
     EngineError("no \x1b here"),
     NotFound("no such file"),
     NoPyusdt("process 17 has no pyusdt in it"),
-    return_sites.NotFound("its symbol has no size", True),
+    return_sites.ReturnsNotFound("its symbol has no size", True),
     printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1),
     asm.AsmError(3, "no such register"),
     syscalls.Refused(OSError(13, "Permission denied"), "R1 is not a pointer"),

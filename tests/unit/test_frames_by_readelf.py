@@ -83,7 +83,7 @@ def test_each_row(path):
         pytest.skip(f"host: no {path}")
     file, compared, theirs = elf.ElfFile(path), 0, of_readelf(path)
     try:
-        for function in dwarf_cfi.Tables(file).functions():
+        for function in dwarf_cfi.FrameTables(file).iter_functions():
             for begin, _, row in function:
                 if (row.start, begin) not in theirs:
                     continue

@@ -59,7 +59,7 @@ class World:
             time.sleep(self.slow)
         beat()
         self.read.append(file.path)
-        return unwind_table.Table(
+        return unwind_table.UnwindTable(
             0, unwind_rows.ROW.pack(0, 0) * 10, [elf.Segment(0, 0, 1 << 30, elf.EXECUTES)]
         )
 

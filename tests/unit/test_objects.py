@@ -10,9 +10,9 @@ import weakref
 
 import pytest
 
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.remote_objects import Objects
-from pydtrace.remote_python.remote_python import Python
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_objects import RemoteObjects
+from pydtrace.remote_python.remote_python import RemotePython
 
 
 class Thing:
@@ -21,8 +21,8 @@ class Thing:
 
 @pytest.fixture(scope="module")
 def objects():
-    python = Python(os.getpid())
-    return Objects(python, Codes(python))
+    python = RemotePython(os.getpid())
+    return RemoteObjects(python, CodeObjects(python))
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 200, 70_000])
@@ -34,23 +34,23 @@ def test_numbers_are_found_as_a_dict_finds_them(objects, size):
     for number in list(there)[: size // 3]:
         del there[number]
     for number in chance.sample(list(there), min(len(there), 300)):
-        assert objects.numbered(id(there), number) == id(there[number])
+        assert objects.find_int_key(id(there), number) == id(there[number])
     for number in numbers[size:][:300]:
-        assert objects.numbered(id(there), number * 16) == 0
-    assert objects.size(id(there)) == len(there)
+        assert objects.find_int_key(id(there), number * 16) == 0
+    assert objects.read_dict_size(id(there)) == len(there)
 
 
 def test_a_dict_of_texts_has_no_numbers(objects):
-    assert objects.numbered(id({"a": 1}), 5) == 0
+    assert objects.find_int_key(id({"a": 1}), 5) == 0
 
 
 def test_a_row_is_found_by_its_key_itself(objects):
     keys = [Thing() for _ in range(20)]
     there = {key: number for number, key in enumerate(keys)}
-    _, row, value = objects.row(id(there), id(keys[7]))
+    _, row, value = objects.find_dict_entry(id(there), id(keys[7]))
     assert value == id(7) and objects.word(row) == id(keys[7])
     with pytest.raises(LookupError):
-        objects.row(id(there), id(there))
+        objects.find_dict_entry(id(there), id(there))
 
 
 def test_tuples_types_and_weak_references(objects):
@@ -59,9 +59,9 @@ def test_tuples_types_and_weak_references(objects):
 
     thing = Derived()
     pair = (thing, weakref.ref(thing))
-    assert objects.pair(id(pair)) == (id(pair[0]), id(pair[1]))
-    assert objects.referred(id(pair[1])) == id(thing)
-    assert objects.is_a(id(thing), "Thing") and not objects.is_a(id(thing), "dict")
+    assert objects.read_pair(id(pair)) == (id(pair[0]), id(pair[1]))
+    assert objects.read_weakref(id(pair[1])) == id(thing)
+    assert objects.is_instance(id(thing), "Thing") and not objects.is_instance(id(thing), "dict")
     gc.collect()
 
 
@@ -73,10 +73,10 @@ def test_what_is_no_object_ends(objects):
     for _ in range(300):
         address = place + 8 * chance.randrange(64)
         for look in (
-            lambda at: objects.numbered(at, 1 << 20),
-            lambda at: objects.is_a(at, "x"),
-            objects.pair,
-            objects.referred,
+            lambda at: objects.find_int_key(at, 1 << 20),
+            lambda at: objects.is_instance(at, "x"),
+            objects.read_pair,
+            objects.read_weakref,
         ):
             try:
                 look(address)

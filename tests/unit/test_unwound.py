@@ -81,7 +81,7 @@ def wanted(row, pc):
     if PC in row.rules and row.rules[PC] is None:
         return {}
     try:
-        found = native_unwinder._by_table({**BEGIN, PC: pc}, row, word)
+        found = native_unwinder._step_by_table({**BEGIN, PC: pc}, row, word)
         return {register: found[register] for register in (BP, SP, PC)}
     except KeyError:
         return None
@@ -89,15 +89,15 @@ def wanted(row, pc):
 
 def test_every_row_of_a_library(file):
     """At the first and the last address of each part that the rules are the same for, and of the gaps between them."""
-    found = unwind_table.compiled(file)
+    found = unwind_table.build_table(file)
     rows = list(unwind_rows.ROW.iter_unpack(found.rows))
     starts = [start + found.base for start, _ in rows]
-    tables, parts, left, end = dwarf_cfi.Tables(file), 0, 0, found.base
-    for function in dwarf_cfi.Tables(file).functions():
+    tables, parts, left, end = dwarf_cfi.FrameTables(file), 0, 0, found.base
+    for function in dwarf_cfi.FrameTables(file).iter_functions():
         for begin, following, row in function:
             for pc in {begin, following - 1, *([end, begin - 1] if end < begin else [])}:
                 rule = rows[bisect.bisect_right(starts, pc) - 1][1]
-                there = tables.row(pc)
+                there = tables.find_row(pc)
                 ours, theirs = stepped(rule, pc), wanted(there, pc)
                 if (
                     ours is None and theirs is not None
@@ -124,8 +124,8 @@ def test_what_has_no_room():
     with pytest.raises(ValueError, match="too large"):
         unwind_rows.rule(unwind_rows.BY_SP, unwind_rows.BEGIN_MOST + 1)
     assert (
-        unwind_table.rule_of(
-            dwarf_cfi.Row(
+        unwind_table.encode_rule(
+            dwarf_cfi.CfiRow(
                 {dwarf_cfi.CFA: (SP, 8 * (unwind_rows.BEGIN_MOST + 1)), PC: (dwarf_cfi.OFFSET, -8)},
                 PC,
                 False,
@@ -135,28 +135,28 @@ def test_what_has_no_room():
         == unwind_rows.POINTER
     )
     assert (
-        unwind_table.rule_of(
-            dwarf_cfi.Row({dwarf_cfi.CFA: (SP, 12), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)
+        unwind_table.encode_rule(
+            dwarf_cfi.CfiRow({dwarf_cfi.CFA: (SP, 12), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)
         )
         == unwind_rows.POINTER
     )
     assert (
-        unwind_table.rule_of(
-            dwarf_cfi.Row({dwarf_cfi.CFA: (10, 8), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)
+        unwind_table.encode_rule(
+            dwarf_cfi.CfiRow({dwarf_cfi.CFA: (10, 8), PC: (dwarf_cfi.OFFSET, -8)}, PC, False, 0)
         )
         == unwind_rows.POINTER
     )
     assert (
-        unwind_table.rule_of(
-            dwarf_cfi.Row({dwarf_cfi.CFA: (SP, 16), PC: (dwarf_cfi.OFFSET, -16)}, PC, False, 0)
+        unwind_table.encode_rule(
+            dwarf_cfi.CfiRow({dwarf_cfi.CFA: (SP, 16), PC: (dwarf_cfi.OFFSET, -16)}, PC, False, 0)
         )
         == unwind_rows.POINTER
     )
 
 
 def test_a_table_has_a_bound(file):
-    with pytest.raises(unwind_table.Left, match="more than 100 rows"):
-        unwind_table.compiled(file, 100)
+    with pytest.raises(unwind_table.NoTable, match="more than 100 rows"):
+        unwind_table.build_table(file, 100)
 
 
 def test_a_function_whose_rows_have_no_end(tmp_path):
@@ -183,8 +183,10 @@ def test_a_function_whose_rows_have_no_end(tmp_path):
         .cfi_endproc
     """,
     ) as file:
-        assert [len(list(function)) for function in dwarf_cfi.Tables(file).functions()] == [2, 0, 2]
-        found = unwind_table.compiled(file)
+        assert [
+            len(list(function)) for function in dwarf_cfi.FrameTables(file).iter_functions()
+        ] == [2, 0, 2]
+        found = unwind_table.build_table(file)
     assert [rule & 7 for _, rule in unwind_rows.ROW.iter_unpack(found.rows)] == [
         unwind_rows.BY_SP,
         unwind_rows.BY_SP,
@@ -214,7 +216,7 @@ def test_rows_that_take_room(tmp_path):
     ) as file:
         tracemalloc.start()
         try:
-            found = unwind_table.compiled(file)
+            found = unwind_table.build_table(file)
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -234,7 +236,7 @@ def test_an_index_without_an_end(tmp_path):
             assembled(tmp_path, text, "-Wl,--no-eh-frame-hdr") as file,
             pytest.raises(elf.BadFile, match="cut off" if head else "no tables|cut off"),
         ):
-            unwind_table.compiled(file)
+            unwind_table.build_table(file)
 
 
 def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
@@ -257,8 +259,8 @@ def test_a_begin_by_an_expression_that_is_taken_back(tmp_path):
         .cfi_endproc
     """,
     ) as file:
-        [function] = map(list, dwarf_cfi.Tables(file).functions())
-        unwind_table.compiled(file)
+        [function] = map(list, dwarf_cfi.FrameTables(file).iter_functions())
+        unwind_table.build_table(file)
     assert [row.rules[dwarf_cfi.CFA] for _, _, row in function] == [
         (7, 8),
         (6, 24),

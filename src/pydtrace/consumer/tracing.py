@@ -27,7 +27,7 @@ from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, Targets, no_such_process, probe_signatures
-from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.hosts import placement, request
 from pydtrace.process.identity import is_alive
 from pydtrace.program.builtin_probe_args import USER_TRACE_NAMES
@@ -323,7 +323,7 @@ class Tracing(Block):
         self._compile(0)  # errors are told where the script is
 
     def _compile(self, target: int) -> Any:
-        compiler = Compiler(self._options, default_macros(target), kernel=Structs())
+        compiler = Compiler(self._options, default_macros(target), kernel=KernelBtf())
         unknown = "cmd" in self._wanted or self._hosts
         if self._hosts:
             many.declare(
@@ -555,10 +555,7 @@ class Tracing(Block):
         state = "over" if self.finished else "running"
         lost = sum(self.drops.values())
         names = ", ".join(f"@{each}" for each in self.aggregations) or "none"
-        return (
-            f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records "
-            f"to take, aggregations: {names}, {lost} lost>"
-        )
+        return f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records to take, aggregations: {names}, {lost} lost>"
 
     def _of(self) -> str:
         return (

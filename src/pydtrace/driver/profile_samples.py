@@ -14,12 +14,12 @@ import os
 import time
 
 from pydtrace.process.identity import is_alive
-from pydtrace.profile.sampler import Threads
+from pydtrace.profile.sampler import ThreadFinder
 from pydtrace.profile.stack_profile import Place, marked
 from pydtrace.remote_python import python_threads
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.remote_python import NoProcess, NoStacks, Python
-from pydtrace.remote_python.thread_arg0 import Proc
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_python import ProcessNotFound, RemotePython, StackReadError
+from pydtrace.remote_python.thread_arg0 import ThreadArg0
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ _AGAIN = 0.2  # seconds until a process that is no Python yet is looked at again
 
 class _Process:
     def __init__(self, pid: int, frames: int, tasks: bool) -> None:
-        self._python = Python(pid)
-        self._codes = Codes(self._python)
-        self._walker = self._python.walker(max(1, frames), _TRIES)
-        self._threads = Threads(self._python)
-        self._proc = Proc(self._python, self._codes) if tasks else None
+        self._python = RemotePython(pid)
+        self._codes = CodeObjects(self._python)
+        self._walker = self._python.make_walker(max(1, frames), _TRIES)
+        self._threads = ThreadFinder(self._python)
+        self._proc = ThreadArg0(self._python, self._codes) if tasks else None
         self.when = 0
 
     @property
@@ -44,26 +44,34 @@ class _Process:
 
     def look(self, everywhere: bool) -> list[tuple[int, list[str], bytes]]:
         """[(thread id as the process knows it, texts of its frames, who works there)]; `when` is the moment.  Raises NoStacks."""
-        self._codes.renew()
+        self._codes.expire_frames()
         if self._proc:
-            self._proc.look()
-        raws = python_threads.raws(self._walker, self._python.pid)
+            self._proc.read_tasks()
+        raws = python_threads.read_raw_threads(self._walker, self._python.pid)
         self.when = time.monotonic_ns()
         if self._proc:
-            self._proc.looked(raws)
-        tasks = [(raw, self._threads.of(raw, len(raws) == 1)) for raw in raws]
-        tasks = [(raw, task) for raw, task in tasks if task and (everywhere or task.letter == "R")]
-        procs = [self._proc.text(raw, task.inner) if self._proc else b"" for raw, task in tasks]
-        found = [(task.inner, self._texts(raw), proc) for (raw, task), proc in zip(tasks, procs)]
+            self._proc.confirm_tasks(raws)
+        tasks = [(raw, self._threads.find_thread(raw, len(raws) == 1)) for raw in raws]
+        tasks = [
+            (raw, task) for raw, task in tasks if task and (everywhere or task.state_letter == "R")
+        ]
+        procs = [
+            self._proc.format_arg0(raw, task.inner_tid) if self._proc else b""
+            for raw, task in tasks
+        ]
+        found = [
+            (task.inner_tid, self._texts(raw), proc) for (raw, task), proc in zip(tasks, procs)
+        ]
         if not self._python.memory.is_same_process():
-            raise NoProcess.of(self._python.pid)
+            raise ProcessNotFound.for_pid(self._python.pid)
         return found
 
     def _texts(self, raw: Any) -> list[str]:
         if "lost" in raw.marks:
             return [marked("lost").text]
         texts = [
-            Place((frame.name, frame.file, frame.line)).text for frame in raw.frames(self._codes)
+            Place((frame.name, frame.file, frame.line)).text
+            for frame in raw.read_frames(self._codes)
         ]
         return [marked("moving").text, *texts] if "torn" in raw.marks else texts
 
@@ -90,7 +98,7 @@ class Samples:
             process = self._processes[pid]
             before = process.unknown
             found = process.look(self._everywhere)
-        except NoStacks as error:
+        except StackReadError as error:
             self._fail(pid, error)
             return 0, []
         self._again.pop(pid, None)
@@ -110,12 +118,12 @@ class Samples:
             self._unknown = 0
         return said
 
-    def _fail(self, pid: int, error: NoStacks) -> None:
+    def _fail(self, pid: int, error: StackReadError) -> None:
         self._processes.pop(pid, None)
         first, why = pid not in self._again, str(error)
         self._again[pid] = time.monotonic() + _AGAIN
         if (
-            not isinstance(error, NoProcess)
+            not isinstance(error, ProcessNotFound)
             and is_alive(pid)
             and not first
             and why not in self._told
@@ -128,8 +136,8 @@ def _refuse_strangers(pid: int) -> None:
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:
-        raise NoProcess.of(pid) from None
+        raise ProcessNotFound.for_pid(pid) from None
     if owner != os.geteuid():
-        raise NoStacks(
+        raise StackReadError(
             f"process {pid}: it is another user's, who could make the tracer wait for ever; use -x engine=kernel"
         )

@@ -11,8 +11,13 @@ from __future__ import annotations
 import time
 
 from pydtrace.profile.stack_profile import Place, marked
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.remote_python import NoProcess, NoPython, NoStacks, Python
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_python import (
+    ProcessNotFound,
+    PythonNotFound,
+    RemotePython,
+    StackReadError,
+)
 from pydtrace.untrusted.io_worker import PATIENCE, Looks, Reader
 from pydtrace.unwind import python_frame_words
 
@@ -42,16 +47,16 @@ def _has_memory(pid: int) -> bool:
 
 class _Process:
     def __init__(self, pid: int) -> None:
-        self.python = Python(pid, begun=False)
-        self.python.walker(1, 1)  # raises where its offsets can not be
-        self._codes = Codes(self.python)
+        self.python = RemotePython(pid, must_run=False)
+        self.python.make_walker(1, 1)  # raises where its offsets can not be
+        self._codes = CodeObjects(self.python)
 
     def texts(self, words: Iterable[int]) -> dict[int, str]:
-        self._codes.renew()
+        self._codes.expire_frames()
         found = {}
         for word in words:
             if python_frame_words.reason(word) is None:
-                frame = self._codes.frame(*python_frame_words.place(word, self.python.layout))
+                frame = self._codes.read_frame(*python_frame_words.place(word, self.python.layout))
                 if frame.name != UNKNOWN:
                     found[word] = Place((frame.name, frame.file, frame.line)).text
         return found if self.python.memory.is_same_process() else {}
@@ -130,7 +135,7 @@ class Interpreters(Looks):
     def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(pid, *arguments)
-        except NoStacks:
+        except StackReadError:
             self._processes.pop(pid, None)
         except OSError:
             pass  # the map is gone, with the engine
@@ -139,8 +144,8 @@ class Interpreters(Looks):
         try:
             python = self._hold(pid).python
             value = python_frame_words.pack(python.layout, python.runtime, stamp, self._by_id)
-        except (NoStacks, python_frame_words.Misfit) as error:
-            if not isinstance(error, (NoPython, NoProcess)) and _has_memory(pid):
+        except (StackReadError, python_frame_words.Misfit) as error:
+            if not isinstance(error, (PythonNotFound, ProcessNotFound)) and _has_memory(pid):
                 self._tell(
                     f"jstack(): {error or f'process {pid}: its Python tells what can not be'}"
                 )

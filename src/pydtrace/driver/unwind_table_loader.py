@@ -48,7 +48,7 @@ class _Known:
     """Of a file.  number: of its table, unwound.NONE where it has none."""
 
     def __init__(
-        self, number: int = unwind_rows.NONE, found: unwind_table.Table | None = None
+        self, number: int = unwind_rows.NONE, found: unwind_table.UnwindTable | None = None
     ) -> None:
         self.number, self.rows, self.base = (
             number,
@@ -317,7 +317,7 @@ class Natives(Looks):
         except elf.BadFile as error:
             self._tell(f"{file.name}: {error}")
             return _Known()
-        except unwind_table.Left as error:
+        except unwind_table.NoTable as error:
             self._tell(f"{file.name}: {error}")
             return _Known()
         try:
@@ -334,7 +334,7 @@ def _key(status: os.stat_result) -> _Key:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _table(file: _File, most: int, beat: Callable[[], None]) -> unwind_table.Table:
+def _table(file: _File, most: int, beat: Callable[[], None]) -> unwind_table.UnwindTable:
     """Of the very file that was found.  Raises OSError where it is not there, table.Left, elf.BadFile."""
     fd = open_regular(file.path)
     try:
@@ -342,7 +342,7 @@ def _table(file: _File, most: int, beat: Callable[[], None]) -> unwind_table.Tab
             raise FileNotFoundError(errno.ENOENT, "another file is in its place")
         program = elf.ElfFile(f"/proc/self/fd/{fd}")
         try:
-            return unwind_table.compiled(program, most, beat)
+            return unwind_table.build_table(program, most, beat)
         finally:
             program.close()
     finally:

@@ -64,7 +64,7 @@ def suggest_name(desc: Any, probes: Sequence[Parts]) -> str | None:
 
 def suggest_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
     """The same, with another provider, or with the provider in its place."""
-    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
 
     wanted = _description_parts(desc)
     if not wanted[_PROVIDER]:  # provider:name was written, or provider::name
@@ -76,7 +76,7 @@ def suggest_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
     others = {
         *_matching_parts(wanted, _PROVIDER, probes),
         "syscall",
-        RAW,
+        RAW_PROVIDER,
         *PROVIDERS,
     }  # these are listed only where a description names them
     found = _nearest_provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
@@ -148,7 +148,7 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
     """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not.
     None: there may be such a probe."""
     from .erlang_vm_hints import explain_not_offered
-    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
 
     told: str | None = (
         explain_not_offered(desc)
@@ -167,7 +167,7 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
     if engine == "embedded" and (
         function
-        or desc.provider in ("syscall", RAW, *PROVIDERS)
+        or desc.provider in ("syscall", RAW_PROVIDER, *PROVIDERS)
         or desc.name.startswith("profile-")
     ):
         return (
@@ -196,17 +196,14 @@ def _explain_framework(desc: Any) -> str | None:
     provider = desc.provider.rstrip("0123456789*")
     if not any(glob(desc.name, name) for name in FRAMEWORK_PROBES.get(provider, ())):
         return None
-    return (
-        "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to "
-        "come; what runs without them, `pyusdt profile PID` looks into"
-    )
+    return "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to come; what runs without them, `pyusdt profile PID` looks into"
 
 
 def _explain_module(pid: int, module: str) -> str | None:
     """For functions of a module that a process does not have, but one whose file is called so with a version behind."""
-    from .kernel.probes.finder import modules
+    from .kernel.probes.finder import mapped_module_names
 
-    mapped = modules(pid)
+    mapped = mapped_module_names(pid)
     alike = sorted(
         name
         for name in mapped
@@ -221,9 +218,9 @@ def _explain_module(pid: int, module: str) -> str | None:
 
 def _has_kernel_probe(desc: Any) -> bool:
     """Whether the kernel engine has a probe that a description stands for."""
-    from .kernel.probes.system_probes import SystemSide
+    from .kernel.probes.system_probes import SystemProbes
 
-    return bool(SystemSide([desc]).probes)
+    return bool(SystemProbes([desc]).probes)
 
 
 def explain_ifunc(desc: Any, command: Any = None) -> str | None:
@@ -236,23 +233,20 @@ def explain_ifunc(desc: Any, command: Any = None) -> str | None:
         if name := next(
             (name for name in _read_ifunc_names(path, inode) if glob(desc.function, name)), None
         ):
-            return (
-                f"{escape_for_terminal(name)} of {escape_for_terminal(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and "
-                f"it is not known here which{': -p of the running process may tell' if command else ''}"
-            )
+            return f"{escape_for_terminal(name)} of {escape_for_terminal(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and it is not known here which{': -p of the running process may tell' if command else ''}"
     return None
 
 
 def _find_code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
     """As kernel.probes.code_files(); a command does not run yet."""
-    from .kernel.probes.finder import code_files, libraries, short_names, which
+    from .kernel.probes.finder import code_files, find_in_path, find_libraries, short_names
 
     if not command:
         return [*code_files(pid)]
-    program = os.path.realpath(which(command.argv[0]))
+    program = os.path.realpath(find_in_path(command.argv[0]))
     return [
         (path, None, short_names(os.path.basename(path), path == program))
-        for path in (program, *libraries(program))
+        for path in (program, *find_libraries(program))
     ]
 
 

@@ -34,18 +34,18 @@ _PROGRAMS = re.compile(
 
 
 def probe_kind(desc: Any) -> str:
-    from .kernel.probes.matcher import names_functions
-    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+    from .kernel.probes.matcher import is_pid_provider
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
 
     provider = desc.provider
     if desc.name.startswith(_TRACER_PROBES):
         return TRACER
-    if provider in ("syscall", RAW, *PROVIDERS):
+    if provider in ("syscall", RAW_PROVIDER, *PROVIDERS):
         return KERNEL
     stem = provider.rstrip("0123456789*")
     if not stem or any(letter in stem for letter in "?[*"):
-        return KERNEL if provider and names_functions(provider) and stem else ANY
-    if names_functions(provider):
+        return KERNEL if provider and is_pid_provider(provider) and stem else ANY
+    if is_pid_provider(provider):
         return KERNEL
     return (
         BUILTIN
@@ -60,14 +60,14 @@ def probe_kind(desc: Any) -> str:
 def may_load_pyusdt(argv: Sequence[str]) -> bool:
     """Whether a command may load pyusdt, or the NIF: one of its first words is a Python or an Erlang, a script of one, or a program that is
     linked with the C core."""
-    from .kernel.probes.finder import script_interpreter, which
+    from .kernel.probes.finder import find_in_path, script_interpreter
 
     words = [word.strip("'\"") for argument in argv for word in argument.split()][:_MAX_WORDS]
     if any(
         _is_python_or_erlang(word) or word.endswith((".py", ".escript", ".exs")) for word in words
     ):
         return True
-    files = [which(word) for word in words if word and not word.startswith("-")]
+    files = [find_in_path(word) for word in words if word and not word.startswith("-")]
     return any(
         _is_python_or_erlang(script_interpreter(file) or "") or _has_core(file) for file in files
     )

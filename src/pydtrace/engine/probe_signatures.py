@@ -158,9 +158,9 @@ def _file_signatures(
         return None
 
     def find_in_files(description: Any) -> list[Any]:
-        from .kernel.probes.list_kernel_probes import signatures
+        from .kernel.probes.list_kernel_probes import find_signatures
 
-        return signatures(description, pids, options, argv)
+        return find_signatures(description, pids, options, argv)
 
     return find_in_files
 

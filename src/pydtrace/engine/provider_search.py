@@ -39,10 +39,10 @@ def find_file_with_provider(desc: Any, command: Any = None) -> str | None:
 
 def _candidate_files(stem: str, command: Any) -> Iterator[str]:
     """Programs that are called as the provider first, with the libraries that they are linked with."""
-    from .kernel.probes.finder import is_trusted, libraries, which
+    from .kernel.probes.finder import find_in_path, find_libraries, is_trusted
 
     if command:
-        program = os.path.realpath(which(command.argv[0]))
+        program = os.path.realpath(find_in_path(command.argv[0]))
         yield program
         yield from _bundled_libraries(program)
     names = {}
@@ -55,7 +55,7 @@ def _candidate_files(stem: str, command: Any) -> Iterator[str]:
         program = os.path.realpath(path)
         yield program
         if stem and names[path].startswith(stem) and is_trusted(program, program):
-            yield from map(os.path.realpath, libraries(program))
+            yield from map(os.path.realpath, find_libraries(program))
 
 
 def _bundled_libraries(program: str) -> Iterator[str]:

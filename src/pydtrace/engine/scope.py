@@ -20,9 +20,9 @@ _TRACER_PROBES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
 def process_probes(program: Program) -> list[Any]:
     """The descriptions of probes that processes have, not the tracer or the kernel."""
-    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW
+    from .kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
 
-    system = ("syscall", RAW, *PROVIDERS)
+    system = ("syscall", RAW_PROVIDER, *PROVIDERS)
     return [
         desc
         for clause in program.clauses

@@ -17,7 +17,7 @@ from pydtrace.dlang.compile_errors import CompileError, LibraryError
 from pydtrace.dlang.host_placement import finish as finish_for_hosts
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, Targets, probe_signatures
-from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.hosts import placement
 from pydtrace.options import OptionError, Options
 from pydtrace.sinks.erlang_terms_sink import Terms, held, rows, since
@@ -100,7 +100,7 @@ class Session:
         self.state = "compiled"
 
     def _compiled(self, target: int) -> Program:
-        compiler = Compiler(self._options, default_macros(target), kernel=Structs())
+        compiler = Compiler(self._options, default_macros(target), kernel=KernelBtf())
         compiler.names.told = (
             probe_signatures.default_signatures()
             if self._cluster

@@ -32,28 +32,34 @@ _FREEZERS = (
 _MOST = 1 << 16  # threads
 
 
-class Task:
+class KernelThread:
     """inner: its id as its process knows it; state: words; call: the system call that it is in, or None; halted: it does nothing, whatever
     comes, until somebody lets it go on."""
 
-    __slots__ = ("_frozen", "call", "inner", "letter", "name", "tid")
+    __slots__ = ("_frozen", "syscall", "inner_tid", "state_letter", "name", "tid")
 
     def __init__(
         self, tid: int, inner: int, name: str, letter: str, call: str | None, where: str = ""
     ) -> None:
-        self.tid, self.inner, self.name, self.letter, self.call = tid, inner, name, letter, call
+        self.tid, self.inner_tid, self.name, self.state_letter, self.syscall = (
+            tid,
+            inner,
+            name,
+            letter,
+            call,
+        )
         self._frozen = letter in "SD" and where in _FREEZERS
 
     @property
     def state(self) -> str:
-        return FROZEN if self._frozen else _STATES.get(self.letter, "?")
+        return FROZEN if self._frozen else _STATES.get(self.state_letter, "?")
 
     @property
-    def halted(self) -> bool:
-        return self._frozen or self.letter in "Tt"
+    def is_stopped(self) -> bool:
+        return self._frozen or self.state_letter in "Tt"
 
 
-def ids(pid: int) -> list[int]:
+def list_thread_ids(pid: int) -> list[int]:
     """Thread ids; none where the process is not there."""
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")[:_MOST]]
@@ -61,59 +67,66 @@ def ids(pid: int) -> list[int]:
         return []
 
 
-def tasks(pid: int) -> dict[int, Task]:
+def read_kernel_threads(pid: int) -> dict[int, KernelThread]:
     """{thread id as the process knows it: Task}.  Raises OSError where the process is not there."""
-    names = _names()
+    names = _syscall_names()
     found = (
-        _task(f"/proc/{pid}/task/{name}", int(name), names)
+        _read_kernel_thread(f"/proc/{pid}/task/{name}", int(name), names)
         for name in os.listdir(f"/proc/{pid}/task")[:_MOST]
     )
-    return {each.inner: each for each in found if each}
+    return {each.inner_tid: each for each in found if each}
 
 
-def letter(pid: int, tid: int) -> str | None:
+def read_state_letter(pid: int, tid: int) -> str | None:
     """The state of a thread; R: it runs, or would if there were a processor for it.  None: it is not there."""
     try:
-        return _stat(_read(f"/proc/{pid}/task/{tid}/stat"))[1]
+        return _parse_stat(_read_text(f"/proc/{pid}/task/{tid}/stat"))[1]
     except (OSError, LookupError, ValueError):
         return None
 
 
-def inner(pid: int) -> int:
+def read_inner_pid(pid: int) -> int:
     """The id that a process has for itself."""
     try:
-        return _inner(_read(f"/proc/{pid}/status"), pid)
+        return _parse_inner_tid(_read_text(f"/proc/{pid}/status"), pid)
     except (OSError, ValueError):
         return pid
 
 
-def _names() -> dict[int, str]:
+def _syscall_names() -> dict[int, str]:
     """{number: name} of this processor's system calls."""
-    return {number: name for name, number in syscall_numbers.numbers(os.uname().machine).items()}
+    return {
+        number: name for name, number in syscall_numbers.syscall_numbers(os.uname().machine).items()
+    }
 
 
-def _task(folder: str, tid: int, names: Mapping[int, str]) -> Task | None:
+def _read_kernel_thread(folder: str, tid: int, names: Mapping[int, str]) -> KernelThread | None:
     try:
-        name, letter = _stat(_read(f"{folder}/stat"))
-        where = _where(folder) if letter in "SD" else ""
-        return Task(
-            tid, _inner(_read(f"{folder}/status"), tid), name, letter, _call(folder, names), where
+        name, letter = _parse_stat(_read_text(f"{folder}/stat"))
+        where = _read_wait_channel(folder) if letter in "SD" else ""
+        return KernelThread(
+            tid,
+            _parse_inner_tid(_read_text(f"{folder}/status"), tid),
+            name,
+            letter,
+            _read_syscall(folder, names),
+            where,
         )
     except (OSError, LookupError, ValueError):
         return None
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
     with open(path, errors="replace") as file:
         return file.read()
 
 
-def _stat(text: str) -> tuple[str, str]:
+def _parse_stat(text: str) -> tuple[str, str]:
     """(name, letter of the state); the name may hold anything."""
     return text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2]
 
 
-def _inner(status: str, tid: int) -> int:
+def _parse_inner_tid(status: str, tid: int) -> int:
     """The thread's id in the innermost of its namespaces."""
     for line in status.splitlines():
         if line.startswith("NSpid:"):
@@ -121,24 +134,24 @@ def _inner(status: str, tid: int) -> int:
     return tid
 
 
-def _where(folder: str) -> str:
+def _read_wait_channel(folder: str) -> str:
     """The kernel's function that it waits in; "": that may not be known."""
     try:
-        return _read(f"{folder}/wchan")
+        return _read_text(f"{folder}/wchan")
     except OSError:
         return ""
 
 
-def _call(folder: str, names: Mapping[int, str]) -> str | None:
+def _read_syscall(folder: str, names: Mapping[int, str]) -> str | None:
     """None: it is in none, or that may not be known."""
     try:
-        first = _read(f"{folder}/syscall").split()[0]
+        first = _read_text(f"{folder}/syscall").split()[0]
         return names.get(int(first), f"system call {int(first)}") if first.isdigit() else None
     except (OSError, LookupError):
         return None
 
 
-def children(pid: int) -> list[int]:
+def list_children(pid: int) -> list[int]:
     """The processes that a process has started and that run."""
     found: list[int] = []
     try:
@@ -150,12 +163,12 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def descendants(pid: int) -> list[int]:
+def list_descendants(pid: int) -> list[int]:
     """The same of their processes, and of theirs; parents first."""
     found, known = [], {pid}
     later = [pid]
     while later:
-        for child in children(later.pop(0)):
+        for child in list_children(later.pop(0)):
             if child not in known:
                 known.add(child)
                 found.append(child)

@@ -89,7 +89,7 @@ _TABLES = {
 }
 
 
-def numbers(machine: str) -> dict[str, int]:
+def syscall_numbers(machine: str) -> dict[str, int]:
     found, following = {}, 0
     for word in _TABLES.get(machine, "").split():
         if word.isdigit():

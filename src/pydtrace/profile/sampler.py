@@ -14,13 +14,13 @@ import time
 from pydtrace.process import proc_threads
 from pydtrace.process.identity import is_alive
 from pydtrace.remote_python import python_threads
-from pydtrace.remote_python.code_objects import Codes, unknown
-from pydtrace.remote_python.native_dump import NO_COPY, Native
-from pydtrace.remote_python.remote_python import NoStacks, Python
-from pydtrace.remote_python.thread_labels import Whose
+from pydtrace.remote_python.code_objects import CodeObjects, unknown_frame
+from pydtrace.remote_python.native_dump import NO_COPY, NativeStacks
+from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from pydtrace.remote_python.thread_labels import ThreadLabels
 from pydtrace.remote_python.thread_names import ThreadNames
-from pydtrace.unwind.native_unwinder import merged
-from pydtrace.unwind.thread_capture import Capture
+from pydtrace.unwind.native_unwinder import interleave_frames
+from pydtrace.unwind.thread_capture import ThreadCapture
 
 from .stack_profile import RAN, Place, marked
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
     from typing import Any
 
-    from pydtrace.process.proc_threads import Task
-    from pydtrace.remote_python.python_threads import AnyFrame, Raw
+    from pydtrace.process.proc_threads import KernelThread
+    from pydtrace.remote_python.python_threads import AnyFrame, RawThread
 
     from .stack_profile import Profile
 
@@ -38,7 +38,7 @@ RUNNING, GIL, ALL = "running", "gil", "all"
 WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
-_BELIEVED = 1 << 16  # code objects
+_CONFIRMED_LIMIT = 1 << 16  # code objects
 _FRESH = (
     0.5  # seconds for which each look tries whether a process that was started is a Python by now
 )
@@ -46,7 +46,7 @@ _LOOK = 0.01  # seconds of a child that may lie between the last look at it and 
 _REST = 20  # times as long as a look at the kernel's list of threads took there is none
 
 
-class Options:
+class SamplerOptions:
     """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most;
     native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
     tasks, tags: tasks of asyncio, tags are told apart."""
@@ -74,237 +74,257 @@ class Options:
         self.stop, self.tasks, self.tags = stop, tasks, tags
 
 
-class Threads:
+class ThreadFinder:
     """Which thread of the kernel's a thread of Python's is, by the kernel's list of them."""
 
-    def __init__(self, python: Python) -> None:
+    def __init__(self, python: RemotePython) -> None:
         self._python = python
-        self._tasks: dict[int, Task] = {}
+        self._tasks: dict[int, KernelThread] = {}
         self._next = 0.0  # when the list may be read again: it may be long, and a process may show new threads all the time
 
-    def of(self, raw: Raw, alone: bool) -> Task | None:
+    def find_thread(self, raw: RawThread, alone: bool) -> KernelThread | None:
         """Its kernel_side.Task as it is now, or None.  alone: it is the only one of Python's."""
-        task = self._listed(raw, alone)
+        task = self._find_listed(raw, alone)
         if task is None and time.monotonic() >= self._next:
-            self._read()
-            task = self._listed(raw, alone)
+            self._read_threads()
+            task = self._find_listed(raw, alone)
         return task
 
-    def _listed(self, raw: Raw, alone: bool) -> Task | None:
-        tid = python_threads.tid_of(self._python, raw, self._tasks, alone)
+    def _find_listed(self, raw: RawThread, alone: bool) -> KernelThread | None:
+        tid = python_threads.find_tid(self._python, raw, self._tasks, alone)
         task = self._tasks.get(tid) if tid is not None else None
-        letter = proc_threads.letter(self._python.pid, task.tid) if task is not None else None
+        letter = (
+            proc_threads.read_state_letter(self._python.pid, task.tid) if task is not None else None
+        )
         if task is None or not letter:
             return None
-        task.letter = letter
+        task.state_letter = letter
         return task
 
-    def _read(self) -> None:
+    def _read_threads(self) -> None:
         began = time.monotonic()
         try:
-            self._tasks = proc_threads.tasks(self._python.pid)
+            self._tasks = proc_threads.read_kernel_threads(self._python.pid)
         except OSError:  # it ends: the walk says so
             self._tasks = {}
         now = time.monotonic()
         self._next = now + _REST * (now - began)
 
 
-class Process:
+class SampledProcess:
     """One that is sampled.  child: it was started by this one.  Raises NoStacks where it is none that can be."""
 
-    def __init__(self, pid: int, profile: Profile, options: Options, child: bool = False) -> None:
-        self.python = Python(pid)
+    def __init__(
+        self, pid: int, profile: Profile, options: SamplerOptions, child: bool = False
+    ) -> None:
+        self.python = RemotePython(pid)
         self.pid, self._profile, self._options = pid, profile, options
-        self._codes = Codes(self.python)
-        self._walker = self.python.walker(options.frames, _TRIES, options.native)
-        self._glance = self.python.walker(options.frames, 1)
-        self._native = Native(self.python.memory, child) if options.native else None
+        self._codes = CodeObjects(self.python)
+        self._walker = self.python.make_walker(options.frames, _TRIES, options.native)
+        self._single_try_walker = self.python.make_walker(options.frames, 1)
+        self._native = NativeStacks(self.python.memory, child) if options.native else None
         self._capture = (
-            Capture(self.python.memory, child) if options.stop and not options.native else None
+            ThreadCapture(self.python.memory, child)
+            if options.stop and not options.native
+            else None
         )
-        self._whose = Whose(self.python, self._codes, options.tasks, options.tags)
+        self._labels = ThreadLabels(self.python, self._codes, options.tasks, options.tags)
         self._names = ThreadNames(self.python, self._codes)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known: dict[
             tuple[bytes, int], tuple[Place, ...]
         ] = {}  # (stack, flags) -> tuple of Place
-        self._believed: dict[int, bytes] = {}  # code object -> its identity, the same at two looks
+        self._confirmed: dict[int, bytes] = {}  # code object -> its identity, the same at two looks
         self._unsure: list[
-            tuple[str, Raw, Sequence[AnyFrame], Mapping[int, bytes | None]]
+            tuple[str, RawThread, Sequence[AnyFrame], Mapping[int, bytes | None]]
         ] = []  # samples of the last look whose names are not believed yet: (thread, raw, frames, {code object: identity})
-        self._threads = Threads(self.python)
+        self._threads = ThreadFinder(self.python)
         self._renewed = time.monotonic()
 
-    def look(self) -> None:
+    def sample_threads(self) -> None:
         """One sample of each of its threads that count.  Raises NoStacks."""
-        self._renew()
+        self._expire_caches()
         found = []
-        self._decide()
-        self._whose.look()
-        copies, raws = self._read()
+        self._resolve_unsure()
+        self._labels.read_before()
+        copies, raws = self._read_stacks()
         for raw in raws:
-            task = self._threads.of(raw, len(raws) == 1) if self._needs_tasks else None
-            if self._counts(raw, task, copies):
-                found.append((self._thread(raw, task), raw, self._new(raw), task))
+            task = self._threads.find_thread(raw, len(raws) == 1) if self._needs_tasks else None
+            if self._is_counted(raw, task, copies):
+                found.append((self._thread_label(raw, task), raw, self._find_new_codes(raw), task))
         samples = [
-            (thread, raw, self._stack(raw, task, copies, new), new)
+            (thread, raw, self._build_stack(raw, task, copies, new), new)
             for thread, raw, new, task in found
         ]
         if (
             not self.python.memory.is_same_process()
         ):  # the names may be those of the process that has its id now
-            raise NoStacks(f"process {self.pid} has ended")
+            raise StackReadError(f"process {self.pid} has ended")
         for thread, raw, stack, new in samples:
             if new:
                 self._unsure.append((thread, raw, stack, new))
             else:
-                self._add(thread, raw, stack)
+                self._add_sample(thread, raw, stack)
 
-    def _add(self, thread: str, raw: Raw, stack: tuple[Place, ...]) -> None:
+    def _add_sample(self, thread: str, raw: RawThread, stack: tuple[Place, ...]) -> None:
         self._profile.add(thread, stack)
         self._profile.counts.update(raw.marks)
 
-    def _new(self, raw: Raw) -> dict[int, bytes | None]:
+    def _find_new_codes(self, raw: RawThread) -> dict[int, bytes | None]:
         """{code object: its identity} of those that are not known to be what they were."""
-        now = {code: self._codes.identity(code) for code in raw.codes}
+        now = {code: self._codes.read_identity(code) for code in raw.code_addresses}
         new = {
             code: identity
             for code, identity in now.items()
-            if self._believed.get(code, ...) != identity
+            if self._confirmed.get(code, ...) != identity
         }
         for code in new:
-            if self._believed.pop(code, None):
-                self._codes.forget(code)
+            if self._confirmed.pop(code, None):
+                self._codes.forget_code(code)
                 self._known.clear()
         return new
 
-    def _decide(self) -> None:
+    def _resolve_unsure(self) -> None:
         """The samples of the last look that wait for it to be known whether their names were right."""
-        if len(self._believed) > _BELIEVED:
-            self._believed.clear()
+        if len(self._confirmed) > _CONFIRMED_LIMIT:
+            self._confirmed.clear()
         unsure, self._unsure = self._unsure, []
-        now = {code: self._codes.identity(code) for _, _, _, new in unsure for code in new}
+        now = {code: self._codes.read_identity(code) for _, _, _, new in unsure for code in new}
         for thread, raw, frames, new in unsure:
             changed = {code for code, identity in new.items() if now[code] != identity}
-            self._believed.update(
+            self._confirmed.update(
                 (code, identity)
                 for code, identity in new.items()
                 if identity and code not in changed
             )
             for code in changed:
-                self._codes.forget(code)
-            self._add(
+                self._codes.forget_code(code)
+            self._add_sample(
                 thread,
                 raw,
-                self._resolved(
-                    raw, [unknown() if frame.code in changed else frame for frame in frames]
+                self._make_frame_keys(
+                    raw, [unknown_frame() if frame.code in changed else frame for frame in frames]
                 ),
             )
 
-    def _read(self) -> tuple[Any, list[Raw]]:
+    def _read_stacks(self) -> tuple[Any, list[RawThread]]:
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
         if self._native is None:
             return (
-                self._standing(self._capture)
+                self._read_stopped(self._capture)
                 if self._capture
-                else ((), python_threads.raws(self._walker, self.pid))
+                else ((), python_threads.read_raw_threads(self._walker, self.pid))
             )
-        tids = proc_threads.ids(self.pid)
+        tids = proc_threads.list_thread_ids(self.pid)
         if self._options.which != ALL:
-            tids = [tid for tid in tids if proc_threads.letter(self.pid, tid) == "R"]
-        return self._native.copies(
-            tids, self._options.which == ALL, lambda: python_threads.raws(self._walker, self.pid)
+            tids = [tid for tid in tids if proc_threads.read_state_letter(self.pid, tid) == "R"]
+        return self._native.copy_threads(
+            tids,
+            self._options.which == ALL,
+            lambda: python_threads.read_raw_threads(self._walker, self.pid),
         )
 
-    def _standing(self, capture: Capture) -> tuple[Collection[int], list[Raw]]:
+    def _read_stopped(self, capture: ThreadCapture) -> tuple[Collection[int], list[RawThread]]:
         """(threads that were stopped, raws).  Those that are on a processor are stopped, by a first look that says which these are: one that
         waits for a processor would stop only when it has one, and stands still anyway.  No sample is of the first look: what holds still in
         it lasts longer than what does not, and would have too large a share."""
-        running = [raw for raw in python_threads.raws(self._glance, self.pid) if raw.runs]
-        tasks = [self._threads.of(raw, False) for raw in running]
-        tids = [task.tid for task in tasks if task and task.letter == "R"]
-        if not tids and not capture.late:
-            return (), python_threads.raws(self._walker, self.pid)
-        stopped, raws = capture.still(tids, lambda: python_threads.raws(self._glance, self.pid))
-        if all(raw.whole for raw in raws):
+        running = [
+            raw
+            for raw in python_threads.read_raw_threads(self._single_try_walker, self.pid)
+            if raw.was_running
+        ]
+        tasks = [self._threads.find_thread(raw, False) for raw in running]
+        tids = [task.tid for task in tasks if task and task.state_letter == "R"]
+        if not tids and not capture.has_late:
+            return (), python_threads.read_raw_threads(self._walker, self.pid)
+        stopped, raws = capture.read_stopped(
+            tids, lambda: python_threads.read_raw_threads(self._single_try_walker, self.pid)
+        )
+        if all(raw.is_consistent for raw in raws):
             return stopped, raws
         again = {
-            raw.thread: raw for raw in python_threads.raws(self._walker, self.pid)
+            raw.thread: raw for raw in python_threads.read_raw_threads(self._walker, self.pid)
         }  # those that could not be stopped, or go on just now
-        return stopped, [raw if raw.whole else again.get(raw.thread, raw) for raw in raws]
+        return stopped, [raw if raw.is_consistent else again.get(raw.thread, raw) for raw in raws]
 
     def close(self) -> None:
         if self.python.memory.is_same_process():
-            self._decide()
+            self._resolve_unsure()
         for thread, raw, frames, _ in self._unsure:  # nobody can say any more
-            self._add(thread, raw, self._resolved(raw, frames))
+            self._add_sample(thread, raw, self._make_frame_keys(raw, frames))
         self._unsure = []
         for each in (self._native, self._capture):
             if each:
                 each.close()
 
-    def _renew(self) -> None:
+    def _expire_caches(self) -> None:
         now = time.monotonic()
         if now - self._renewed >= _RENEWED:
             self._renewed = now
-            self._codes.renew()
+            self._codes.expire_frames()
             self._known.clear()
             if self._native:
-                self._native.renew()
+                self._native.refresh_maps()
 
-    def _counts(self, raw: Raw, task: Task | None, copies: Container[int]) -> bool:
+    def _is_counted(
+        self, raw: RawThread, task: KernelThread | None, copies: Container[int]
+    ) -> bool:
         """A thread of which there is a copy ran when it was asked to stop; by now it may do anything."""
         if self._options.which == GIL:
-            return raw.gil
+            return raw.has_gil
         return self._options.which == ALL or (
-            task is not None and (task.letter == "R" or task.tid in copies)
+            task is not None and (task.state_letter == "R" or task.tid in copies)
         )
 
-    def _thread(self, raw: Raw, task: Task | None) -> str:
+    def _thread_label(self, raw: RawThread, task: KernelThread | None) -> str:
         """What its samples are told apart by."""
         thread = []
         if self._options.threads:
-            name = self._names.name(raw.home, raw.ident, task) or "thread"
+            name = self._names.find_name(raw.home, raw.ident, task) or "thread"
             thread = [f"{name} {task.tid if task else '?'}"]
-        return ", ".join([*thread, *self._whose.names(raw)])
+        return ", ".join([*thread, *self._labels.read_labels(raw)])
 
-    def _stack(
-        self, raw: Raw, task: Task | None, copies: Any, new: Mapping[int, bytes | None]
+    def _build_stack(
+        self,
+        raw: RawThread,
+        task: KernelThread | None,
+        copies: Any,
+        new: Mapping[int, bytes | None],
     ) -> Any:
         """Its Places, or, where there are new code objects in it, its Frames."""
         if self._native:
             frames, why = (
-                self._native.frames(task.tid, copies.get(task.tid), task.call)
+                self._native.unwind_thread(task.tid, copies.get(task.tid), task.syscall)
                 if task
                 else ([], NO_COPY)
             )
             self._profile.counts["no_native"] += why is not None
-            frames = merged(frames, raw.calls(self._codes))
-            return frames if new else self._resolved(raw, frames)
+            frames = interleave_frames(frames, raw.read_calls(self._codes))
+            return frames if new else self._make_frame_keys(raw, frames)
         if new:
-            return raw.frames(self._codes)
+            return raw.read_frames(self._codes)
         key = raw.stack, raw.flags
         stack = self._known.get(key)
         if stack is None:
-            stack = self._known[key] = self._resolved(raw, raw.frames(self._codes))
+            stack = self._known[key] = self._make_frame_keys(raw, raw.read_frames(self._codes))
         return stack
 
-    def _resolved(self, raw: Raw, frames: Iterable[AnyFrame]) -> tuple[Place, ...]:
+    def _make_frame_keys(self, raw: RawThread, frames: Iterable[AnyFrame]) -> tuple[Place, ...]:
         """Outermost first."""
-        places = [self._place(frame) for frame in frames]
+        places = [self._make_frame_key(frame) for frame in frames]
         if "lost" in raw.marks:
             places = [marked("lost")]
         elif "torn" in raw.marks:
             places.insert(0, marked("moving"))
         return tuple(reversed(places)) or (marked("no Python function"),)
 
-    def _place(self, frame: AnyFrame) -> Place:
+    def _make_frame_key(self, frame: AnyFrame) -> Place:
         return self._profile.place(
             Place((frame.name, frame.file, frame.line if self._options.lines else None))
         )
 
 
-class Unseen:
+class UnseenChildren:
     """The processor time of children that ended before they were seen: what their parents were told of them when they waited for them,
     less what was seen of those that were.  seconds: of all."""
 
@@ -316,9 +336,9 @@ class Unseen:
             int, dict[int, int]
         ] = {}  # {parent: {child that was seen: its time, and that of those which it has waited for}}
 
-    def look(self, pid: int, found: Collection[int]) -> None:
+    def count_ended(self, pid: int, found: Collection[int]) -> None:
         """found: the children that a process has now."""
-        now = self._times(pid)
+        now = self._read_times(pid)
         if now is None:
             return
         _, waited = now
@@ -329,12 +349,12 @@ class Unseen:
             self.seconds += max(0.0, (waited - before - seen) / self._ticks - len(ended) * _LOOK)
             self._waited[pid] = waited
         for child in found:
-            times = self._times(child)
+            times = self._read_times(child)
             if times is not None:
                 used[child] = sum(times)
 
     @staticmethod
-    def _times(pid: int) -> tuple[int, int] | None:
+    def _read_times(pid: int) -> tuple[int, int] | None:
         """(processor time of a process, that of the children that it has waited for), in the system's ticks; None where it has ended."""
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
@@ -349,56 +369,60 @@ class Sampler:
     why_none: the last that was said of one that is no Python, or None."""
 
     def __init__(
-        self, profile: Profile, options: Options, beat: Callable[[], None], child: int | None = None
+        self,
+        profile: Profile,
+        options: SamplerOptions,
+        beat: Callable[[], None],
+        child: int | None = None,
     ) -> None:
         self._profile, self._options, self._beat = profile, options, beat
         self._child = child
-        self._processes: dict[int, Process] = {}
+        self._processes: dict[int, SampledProcess] = {}
         self._waiting: dict[
             int, float
         ] = {}  # {id of one that is none yet, and is tried again: when it was seen first}
-        self._unseen = Unseen()
-        self.why_none: NoStacks | None = None
+        self._unseen = UnseenChildren()
+        self.no_python_reason: StackReadError | None = None
 
-    def add(self, pid: int) -> None:
+    def add_process(self, pid: int) -> None:
         """A process that is one, or becomes one by and by."""
         if pid not in self._processes:
             self._waiting.setdefault(pid, time.monotonic())
 
-    def retry(self, fresh: bool = False) -> None:
+    def retry_waiting(self, fresh: bool = False) -> None:
         """Look whether those that were no Python are one now.  fresh: only those that were seen just now."""
         since = time.monotonic() - _FRESH if fresh else 0
         for pid in [pid for pid, seen in self._waiting.items() if seen >= since]:
             self._beat()
             try:
-                self._processes[pid] = Process(
+                self._processes[pid] = SampledProcess(
                     pid, self._profile, self._options, pid == self._child
                 )
                 del self._waiting[pid]
-            except NoStacks as error:
-                self.why_none = error
+            except StackReadError as error:
+                self.no_python_reason = error
                 if not is_alive(pid):
                     del self._waiting[pid]
 
     def add_children(self) -> None:
         """Those of all that are here, and theirs; what ended before a look is counted."""
         for pid in [*self._processes, *self._waiting]:
-            found = proc_threads.children(pid)
-            self._unseen.look(pid, found)
+            found = proc_threads.list_children(pid)
+            self._unseen.count_ended(pid, found)
             for child in found:
-                self.add(child)
+                self.add_process(child)
         self._profile.unseen = self._unseen.seconds
 
-    def look(self) -> bool:
+    def sample_processes(self) -> bool:
         """Whether any process is left, or may become one."""
         for pid in list(self._processes):
             self._beat()
             try:
-                self._processes[pid].look()
-            except NoStacks:
+                self._processes[pid].sample_threads()
+            except StackReadError:
                 self._processes.pop(pid).close()
                 if is_alive(pid):  # it may be another program by now
-                    self.add(pid)
+                    self.add_process(pid)
         self._profile.looks += bool(self._processes)
         return bool(self._processes or self._waiting)
 
@@ -408,5 +432,5 @@ class Sampler:
             process.close()
 
     @property
-    def has_any(self) -> bool:
+    def has_processes(self) -> bool:
         return bool(self._processes)

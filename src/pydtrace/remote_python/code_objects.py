@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import struct
 
-from .line_table import line_of
-from .remote_python import word_of
+from .line_table import find_line
+from .remote_python import unpack_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .remote_python import Python
+    from .remote_python import RemotePython
 
     _bytes = bytes  # in a class that has a method of that name
 
@@ -26,7 +26,7 @@ LARGEST = 1 << 20  # bytes
 _KEPT = 1 << 16  # code objects
 _TABLES = 1 << 26  # bytes of their tables
 _LINES = 1 << 18  # that were looked up in them
-_TEXTS = 1 << 25  # characters of names and files that are read between two renew()
+_TEXTS = 1 << 25  # characters of names and files that are read between two expire_frames()
 _KINDS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
@@ -69,15 +69,15 @@ _FREED = "?"
 _NAME = 80  # bytes of the object that a name is, which tell it from others
 
 
-def unknown(address: int = 0) -> Frame:
+def unknown_frame(address: int = 0) -> Frame:
     """The frame of what is no code object any more."""
     return Frame(_FREED, _FREED, None, address)
 
 
-class Codes:
+class CodeObjects:
     """Of one process."""
 
-    def __init__(self, python: Python) -> None:
+    def __init__(self, python: RemotePython) -> None:
         self._memory, self._layout = python.memory, python.layout
         self._known: dict[int, _Code | None] = {}
         self._frames: dict[tuple[int, int], Frame] = {}
@@ -88,36 +88,36 @@ class Codes:
         # no more of it than there is: behind an object its memory may end
         self._size = 8 + max(*self._identity, layout["code_firstlineno"], layout["bytes_size"])
 
-    def renew(self) -> None:
+    def expire_frames(self) -> None:
         """The process has gone on: code objects may have been freed."""
         self._frames.clear()
         self._texts = 0
 
-    def identity(self, address: int) -> bytes | None:
+    def read_identity(self, address: int) -> bytes | None:
         """What tells a code object from others that take its place: itself, and its name.  None: there is none."""
         layout = self._layout
         try:
             record = self._memory.read(address, self._size)
-            at = word_of(record, self._name)
+            at = unpack_word(record, self._name)
             name = self._memory.read(at, max(min(_NAME, 4096 - at % 4096), layout["unicode_data"]))
         except OSError:
             return None
-        state, length = name[layout["unicode_state"]], word_of(name, layout["unicode_length"])
+        state, length = name[layout["unicode_state"]], unpack_word(name, layout["unicode_length"])
         begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
         # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
         text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
         found: _bytes = record[min(self._identity) :] + length.to_bytes(8, "little") + text
         return found
 
-    def frame(self, address: int, instr: int) -> Frame:
+    def read_frame(self, address: int, instr: int) -> Frame:
         """The Frame of a code object and a position."""
         found = self._frames.get((address, instr))
         if found is None:
-            code = self._code(address)
+            code = self._find_code(address)
             found = (
-                Frame(code.name, code.file, self._line(code, instr), address)
+                Frame(code.name, code.file, self._find_line(code, instr), address)
                 if code
-                else unknown(address)
+                else unknown_frame(address)
             )
             self._frames[address, instr] = found
         return found
@@ -125,12 +125,12 @@ class Codes:
     def interpreter_frame(self, address: int) -> Frame:
         """What stands behind the frames of a sub-interpreter: a Frame with its id, as `_interpreters.list_all()` has it."""
         try:
-            number = str(word_of(self._memory.read(address + self._layout["interp_id"], 8), 0))
+            number = str(unpack_word(self._memory.read(address + self._layout["interp_id"], 8), 0))
         except OSError:
             number = _FREED
         return Frame(f"[interpreter {number}]", "", None)
 
-    def _line(self, code: _Code, instr: int) -> int | None:
+    def _find_line(self, code: _Code, instr: int) -> int | None:
         minor = self._layout["minor"]
         if minor < 11:
             offset = struct.unpack("=q", struct.pack("=Q", instr))[0] * (2 if minor == 10 else 1)
@@ -140,66 +140,66 @@ class Codes:
                 return None
         line = code.lines.get(offset, ...)
         if line is ...:
-            line = line_of(minor, code.table, code.first, offset)
+            line = find_line(minor, code.table, code.first, offset)
             if self._lines < _LINES:
                 self._lines += 1
                 code.lines[offset] = line
         return line
 
-    def _code(self, address: int) -> _Code | None:
+    def _find_code(self, address: int) -> _Code | None:
         try:
             record = self._memory.read(address, self._size)
         except OSError:
             return None
-        same = [word_of(record, offset) for offset in self._identity]
+        same = [unpack_word(record, offset) for offset in self._identity]
         known = self._known.get(address)
         if known is None or known.same != same:
-            known = self._read(address, record, same)
-            self._keep(address, known)
+            known = self._read_code(address, record, same)
+            self._store_code(address, known)
         return known
 
-    def forget(self, address: int) -> None:
+    def forget_code(self, address: int) -> None:
         """Another code object has its place, whose name, file and lines may lie where those of this one lay."""
         self._known.pop(address, None)
         self._frames.clear()
 
-    def _keep(self, address: int, code: _Code | None) -> None:
+    def _store_code(self, address: int, code: _Code | None) -> None:
         if len(self._known) == _KEPT or self._tables > _TABLES or self._lines >= _LINES:
             self._known.clear()
             self._tables = self._lines = 0
         self._known[address] = code
         self._tables += len(code.table) if code else 0
 
-    def _read(self, address: int, record: bytes, same: list[int]) -> _Code | None:
+    def _read_code(self, address: int, record: bytes, same: list[int]) -> _Code | None:
         """A _Code, or None where there is none."""
         layout, code = self._layout, _Code()
         code.same = same
         try:
-            code.name, code.file = self._counted(same[0]), self._counted(same[1])
-            code.table = self.bytes(same[2])
+            code.name, code.file = self._read_kept_text(same[0]), self._read_kept_text(same[1])
+            code.table = self.read_bytes(same[2])
         except (OSError, ValueError):
             return None
         code.lines = {}
         code.first = struct.unpack_from("=i", record, layout["code_firstlineno"])[0]
         code.begin = address + layout["code_instructions"]
-        code.size = 2 * min(word_of(record, layout["bytes_size"]), LARGEST)
+        code.size = 2 * min(unpack_word(record, layout["bytes_size"]), LARGEST)
         return code
 
-    def _counted(self, address: int) -> str:
+    def _read_kept_text(self, address: int) -> str:
         """A text that is kept.  Raises OSError, ValueError."""
         if self._texts > _TEXTS:
             raise ValueError("no room")
-        text = self.text(address)
+        text = self.read_text(address)
         self._texts += len(text)
         return text
 
     # --- objects ----------------------------------------------------------------------
 
-    def text(self, address: int) -> str:
+    def read_text(self, address: int) -> str:
         """A str, cut to LONGEST characters.  Raises OSError, ValueError."""
         layout = self._layout
         head = self._memory.read(address, layout["unicode_ascii_data"])
-        length, state = word_of(head, layout["unicode_length"]), head[layout["unicode_state"]]
+        length, state = unpack_word(head, layout["unicode_length"]), head[layout["unicode_state"]]
         kind, compact, ascii_only = state >> 2 & 7, state >> 5 & 1, state >> 6 & 1
         if not compact or kind not in _KINDS:
             raise ValueError("no text")
@@ -207,10 +207,10 @@ class Codes:
         data = self._memory.read(where, min(length, LONGEST) * kind)
         return data.decode(_KINDS[kind], "replace") + ("…" if length > LONGEST else "")
 
-    def bytes(self, address: int) -> bytes:
+    def read_bytes(self, address: int) -> bytes:
         """Raises OSError, ValueError."""
         layout = self._layout
-        size = word_of(self._memory.read(address, layout["bytes_data"]), layout["bytes_size"])
+        size = unpack_word(self._memory.read(address, layout["bytes_data"]), layout["bytes_size"])
         if size > LARGEST:
             raise ValueError("too long")
         return self._memory.read(address + layout["bytes_data"], size)

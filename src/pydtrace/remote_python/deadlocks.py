@@ -12,16 +12,16 @@ import os
 
 from pydtrace.process import syscall_numbers
 
-from .remote_objects import Objects
-from .remote_python import word_of
+from .remote_objects import RemoteObjects
+from .remote_python import unpack_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from .code_objects import Codes
-    from .python_threads import Thread
-    from .remote_python import Python
+    from .code_objects import CodeObjects
+    from .python_threads import ThreadStack
+    from .remote_python import RemotePython
 
 _KINDS = ("_thread.lock", "_thread.RLock")
 _FRAMES = 1 << 15  # of all threads, at most
@@ -36,39 +36,39 @@ _TAGGED = 14  # from 3.14 on the lowest bits of a frame's values are no part of 
 _WRONG = (OSError, LookupError, ValueError)
 
 
-class Locks:
+class LockReader:
     """codes: code.Codes."""
 
-    def __init__(self, python: Python, codes: Codes) -> None:
+    def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._layout, self._memory = python, python.layout, python.memory
-        self._objects = Objects(python, codes)
-        self.word = python.word
+        self._objects = RemoteObjects(python, codes)
+        self.word = python.read_word
         self._head = self._layout["object_type"] + 8
         self._left = _FRAMES
-        self._number = syscall_numbers.numbers(os.uname().machine)["futex"]
+        self._number = syscall_numbers.syscall_numbers(os.uname().machine)["futex"]
 
-    def waiting(self, threads: Iterable[Thread]) -> dict[int, int]:
+    def find_waiting(self, threads: Iterable[ThreadStack]) -> dict[int, int]:
         """{thread id: id of the thread that holds what it waits for}; threads: [snapshot.Thread]."""
         known = [
-            (thread.task.tid, thread.address)
+            (thread.kernel_thread.tid, thread.address)
             for thread in threads
-            if thread.task and thread.address
+            if thread.kernel_thread and thread.address
         ]
-        before = {tid: self._futex(tid) for tid, _ in known}
+        before = {tid: self._read_futex(tid) for tid, _ in known}
         holders = {}
         for tid, address in known:
-            for lock in self._held(address):
+            for lock in self._held_lock_keys(address):
                 holders[lock] = tid
         wanted = {
-            tid: self._wanted(futex)
+            tid: self._lock_keys(futex)
             for tid, futex in before.items()
-            if futex and futex == self._futex(tid)
+            if futex and futex == self._read_futex(tid)
         }
         return {
             tid: holders[lock] for tid, locks in wanted.items() for lock in locks if lock in holders
         }
 
-    def _futex(self, tid: int) -> int | None:
+    def _read_futex(self, tid: int) -> int | None:
         """The address that a thread waits at, or None."""
         try:
             with open(f"/proc/{self._python.pid}/task/{tid}/syscall") as file:
@@ -77,7 +77,7 @@ class Locks:
         except _WRONG:
             return None
 
-    def _wanted(self, futex: int) -> tuple[int, ...]:
+    def _lock_keys(self, futex: int) -> tuple[int, ...]:
         """What may tell the lock from others: its semaphore, or the lock itself, which from 3.13 on a waiting thread notes before a semaphore
         of its own."""
         try:
@@ -85,18 +85,18 @@ class Locks:
         except OSError:
             return (futex,)
 
-    def _held(self, thread: int) -> Iterator[int]:
+    def _held_lock_keys(self, thread: int) -> Iterator[int]:
         """The same of each lock that a thread holds by `with`."""
-        for frame in self._frames(thread):
+        for frame in self._iter_frames(thread):
             try:
-                for value in self._alive(frame):
-                    lock = self._lock(value)
+                for value in self._live_values(frame):
+                    lock = self._find_lock(value)
                     if lock:
                         yield from (lock + self._head, self.word(lock + self._head))
             except _WRONG:
                 continue
 
-    def _frames(self, thread: int) -> Iterator[int]:
+    def _iter_frames(self, thread: int) -> Iterator[int]:
         layout = self._layout
         try:
             at = thread + layout["thread_frame"]
@@ -112,25 +112,25 @@ class Locks:
 
     # --- values -----------------------------------------------------------------------
 
-    def _alive(self, frame: int) -> list[int]:
+    def _live_values(self, frame: int) -> list[int]:
         """Those of a frame's values that the handler of the place where it is would find."""
         minor = self._layout["minor"]
         if minor in _BEFORE_11:
-            values, depth = self._by_blocks(frame, *_BEFORE_11[minor])
+            values, depth = self._find_by_blocks(frame, *_BEFORE_11[minor])
         else:
-            values, depth = self._by_table(frame)
+            values, depth = self._find_by_table(frame)
         data = self._memory.read(values, 8 * min(depth, _VALUES)) if depth > 0 else b""
         return [
-            word_of(data, at) & ~(3 if minor >= _TAGGED else 0) for at in range(0, len(data), 8)
+            unpack_word(data, at) & ~(3 if minor >= _TAGGED else 0) for at in range(0, len(data), 8)
         ]
 
-    def _by_blocks(self, frame: int, values: int, count: int, blocks: int) -> tuple[int, int]:
-        n = self._objects.number(frame + count, 4)
+    def _find_by_blocks(self, frame: int, values: int, count: int, blocks: int) -> tuple[int, int]:
+        n = self._objects.read_int(frame + count, 4)
         if not 0 < n <= 20:
             return 0, 0
-        return self.word(frame + values), self._objects.number(frame + blocks + n * _BLOCK - 4, 4)
+        return self.word(frame + values), self._objects.read_int(frame + blocks + n * _BLOCK - 4, 4)
 
-    def _by_table(self, frame: int) -> tuple[int, int]:
+    def _find_by_table(self, frame: int) -> tuple[int, int]:
         layout = self._layout
         code = self.word(frame + layout["frame_code"]) & ~(3 if layout["minor"] >= _TAGGED else 0)
         table = self.word(code + layout["bytes_size"] + 24)  # co_exceptiontable
@@ -138,33 +138,33 @@ class Locks:
         if size > _TABLE:
             raise ValueError("too long")
         at = self.word(frame + layout["frame_instr"]) - code - layout["code_instructions"]
-        locals_ = self._objects.number(code + layout["code_firstlineno"] + 4, 4)  # co_nlocalsplus
-        return frame + layout["frame_locals"] + 8 * locals_, depth_at(
+        locals_ = self._objects.read_int(code + layout["code_firstlineno"] + 4, 4)  # co_nlocalsplus
+        return frame + layout["frame_locals"] + 8 * locals_, find_depth(
             self._memory.read(table + layout["bytes_data"], size), at // 2
         )
 
-    def _lock(self, value: int) -> int | None:
+    def _find_lock(self, value: int) -> int | None:
         """The lock that a value is, or whose __exit__ it is, or None."""
         try:
-            name = self._objects.type_name(value)
+            name = self._objects.read_type_name(value)
             if (
                 name == "builtin_function_or_method"
-                and self._name(self.word(self.word(value + self._head))) == b"__exit__"
+                and self._read_name(self.word(self.word(value + self._head))) == b"__exit__"
             ):
                 value = self.word(value + self._head + 8)
-                name = self._objects.type_name(value)
+                name = self._objects.read_type_name(value)
             elif self._layout["minor"] < _TAGGED:
                 return None
             return value if name in _KINDS else None
         except _WRONG:
             return None
 
-    def _name(self, address: int) -> bytes:
+    def _read_name(self, address: int) -> bytes:
         text: bytes = self._memory.read(address, 9)
         return text.rstrip(b"\0")
 
 
-def depth_at(table: bytes, unit: int) -> int:
+def find_depth(table: bytes, unit: int) -> int:
     """How many values an exception at this unit of code would leave, by a table of CPython's (Objects/exception_handling_notes.txt)."""
     numbers, data = [], iter(table)
     for byte in data:
@@ -181,7 +181,7 @@ def depth_at(table: bytes, unit: int) -> int:
     return 0
 
 
-def circles(waiting: Mapping[int, int]) -> list[list[int]]:
+def find_cycles(waiting: Mapping[int, int]) -> list[list[int]]:
     """[[thread, the one that it waits for, …]] of those that wait for each other, each once."""
     found, done = [], set()
     for first in waiting:

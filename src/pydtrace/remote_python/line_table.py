@@ -9,31 +9,33 @@ CPython.
 from __future__ import annotations
 
 
-def line_of(minor: int, table: bytes, first: int, offset: int) -> int | None:
+def find_line(minor: int, table: bytes, first: int, offset: int) -> int | None:
     """minor: of 3.minor; first: the function's line; offset: in bytes."""
     if offset < 0:  # it has not begun yet
         return first
     if minor >= 11:
-        return _since_11(table, first, offset)
-    return _in_10(table, first, offset) if minor == 10 else _in_9(table, first, offset)
+        return _find_since_3_11(table, first, offset)
+    return (
+        _find_in_3_10(table, first, offset) if minor == 10 else _find_in_3_9(table, first, offset)
+    )
 
 
-def _signed(byte: int) -> int:
+def _to_signed(byte: int) -> int:
     return byte - 256 if byte > 127 else byte
 
 
-def _in_9(table: bytes, line: int, offset: int) -> int:
+def _find_in_3_9(table: bytes, line: int, offset: int) -> int:
     """Pairs: bytes of code that are still of the line, how far the next line is."""
     at = 0
     for more, lines in zip(table[::2], table[1::2], strict=False):
         at += more
         if at > offset:
             break
-        line += _signed(lines)
+        line += _to_signed(lines)
     return line
 
 
-def _in_10(table: bytes, line: int, offset: int) -> int | None:
+def _find_in_3_10(table: bytes, line: int, offset: int) -> int | None:
     """Pairs: bytes of code, how far their line is from that of the pair before; -128: they have none."""
     end = 0
     for size, lines in zip(table[::2], table[1::2], strict=False):
@@ -42,19 +44,19 @@ def _in_10(table: bytes, line: int, offset: int) -> int | None:
             if offset < end:
                 return None
             continue
-        line += _signed(lines)
+        line += _to_signed(lines)
         if offset < end:
             return line
     return None
 
 
-def _since_11(table: bytes, line: int, offset: int) -> int | None:
+def _find_since_3_11(table: bytes, line: int, offset: int) -> int | None:
     """Entries: a byte with the highest bit set (kind, code units - 1), then bytes without it."""
     end = at = 0
     while at < len(table):
         kind = table[at] >> 3 & 15
         end += 2 * ((table[at] & 7) + 1)
-        line += _further(kind, table, at + 1)
+        line += _line_delta(kind, table, at + 1)
         if offset < end:
             return None if kind == 15 else line
         at += 1
@@ -63,15 +65,15 @@ def _since_11(table: bytes, line: int, offset: int) -> int | None:
     return None
 
 
-def _further(kind: int, table: bytes, at: int) -> int:
+def _line_delta(kind: int, table: bytes, at: int) -> int:
     """How far the line of an entry is from that of the one before."""
     if kind in (13, 14):
-        value = _number(table, at)
+        value = _read_varint(table, at)
         return -(value >> 1) if value & 1 else value >> 1
     return kind - 10 if 10 <= kind <= 12 else 0
 
 
-def _number(table: bytes, at: int) -> int:
+def _read_varint(table: bytes, at: int) -> int:
     """Six bits a byte, the lowest first; a seventh says that there are more."""
     value = shift = 0
     for byte in table[at : at + 6]:

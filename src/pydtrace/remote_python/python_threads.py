@@ -14,20 +14,20 @@ import struct
 
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
-from pydtrace.unwind.thread_capture import Capture
+from pydtrace.unwind.thread_capture import ThreadCapture
 
-from .remote_python import NoStacks, refusal
+from .remote_python import StackReadError, make_read_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pydtrace._tracer import Walker
-    from pydtrace.process.proc_threads import Task
+    from pydtrace.process.proc_threads import KernelThread
     from pydtrace.unwind.native_unwinder import NativeFrame
 
-    from .code_objects import Codes, Frame
-    from .remote_python import Python
+    from .code_objects import CodeObjects, Frame
+    from .remote_python import RemotePython
 
     AnyFrame = Frame | NativeFrame
 
@@ -53,7 +53,7 @@ class Gone:
 GONE = Gone()
 
 
-class Raw:
+class RawThread:
     """A thread as the walker gave it.  stack: the words of its frames, as bytes; key of what was seen before.  home: the interpreter that knows
     the thread by its name: of one that runs code of another interpreter its caller's."""
 
@@ -65,7 +65,7 @@ class Raw:
         self.stack = stack
 
     @property
-    def gil(self) -> bool:
+    def has_gil(self) -> bool:
         return bool(self.flags & _tracer.STACK_GIL)
 
     @property
@@ -73,26 +73,26 @@ class Raw:
         return [name for bit, name in MARKS if self.flags & bit]
 
     @property
-    def whole(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether all that is in it was so at one moment."""
         return not self.flags & _MOVED
 
     @property
-    def runs(self) -> bool:
+    def was_running(self) -> bool:
         """Whether it went on while it was read.  One that does not stands still, or is in a function of C."""
         return bool(self.flags & (_MOVED | _tracer.STACK_RAN))
 
     @property
-    def codes(self) -> set[int]:
+    def code_addresses(self) -> set[int]:
         """Addresses of its code objects, each once."""
         found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
         return found - {0, _INTERPRETER}
 
-    def frames(self, codes: Codes) -> list[Frame]:
+    def read_frames(self, codes: CodeObjects) -> list[Frame]:
         """[Frame], innermost first."""
-        return [frame for call in self.calls(codes) for frame in call[0]]
+        return [frame for call in self.read_calls(codes) for frame in call[0]]
 
-    def calls(self, codes: Codes) -> list[tuple[list[Frame], int]]:
+    def read_calls(self, codes: CodeObjects) -> list[tuple[list[Frame], int]]:
         """[([Frame] that one call of the interpreter's C function runs, the address of what that keeps on its stack or 0)], where the walker
         was asked for entries."""
         found, frames = [], []
@@ -100,14 +100,14 @@ class Raw:
             if code == _INTERPRETER:
                 frames.append(codes.interpreter_frame(where))
             elif code != _tracer.FRAME_FIRST:
-                frames.append(codes.frame(code & ~_tracer.FRAME_FIRST, where))
+                frames.append(codes.read_frame(code & ~_tracer.FRAME_FIRST, where))
             else:
                 found.append((frames, where))
                 frames = []
         return [*found, (frames, 0)] if frames else found
 
 
-class Thread:
+class ThreadStack:
     """address: of its PyThreadState; ident: its threading.get_ident(); home: as a Raw has it; name: see thread_names.py; task:
     kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack; native: what there is to say of
     its native frames, in words, or None.  raw: None where it is none of Python's."""
@@ -115,48 +115,48 @@ class Thread:
     __slots__ = (
         "address",
         "frames",
-        "gil",
+        "has_gil",
         "home",
         "ident",
         "interpreter",
         "marks",
         "name",
-        "native",
-        "task",
+        "native_remark",
+        "kernel_thread",
     )
 
     def __init__(
         self,
-        raw: Raw | None,
+        raw: RawThread | None,
         frames: Sequence[AnyFrame],
-        task: Task | None,
+        task: KernelThread | None,
         native: str | None = None,
     ) -> None:
-        self.interpreter, self.gil, self.marks = (
-            (raw.interpreter, raw.gil, raw.marks) if raw else (0, False, [])
+        self.interpreter, self.has_gil, self.marks = (
+            (raw.interpreter, raw.has_gil, raw.marks) if raw else (0, False, [])
         )
         self.address, self.ident, self.home = (
             (raw.thread, raw.ident, raw.home) if raw else (0, 0, 0)
         )
-        self.frames, self.task, self.native = frames, task, native
+        self.frames, self.kernel_thread, self.native_remark = frames, task, native
         self.name = task.name if task else None
 
 
-def raws(walker: Walker, pid: int) -> list[Raw]:
+def read_raw_threads(walker: Walker, pid: int) -> list[RawThread]:
     """[Raw], in the order in which the threads began.  Raises NoStacks."""
     try:
         data = walker.walk()
     except OSError as error:
-        raise refusal(pid, error) from None
+        raise make_read_error(pid, error) from None
     words, at, found = memoryview(data).cast("Q"), 0, []
     while at < len(words):
         end = at + _HEAD + 2 * words[at + _HEAD - 1]
-        found.append(Raw(words[at : at + _HEAD], data[8 * (at + _HEAD) : 8 * end]))
+        found.append(RawThread(words[at : at + _HEAD], data[8 * (at + _HEAD) : 8 * end]))
         at = end
     return _merge_interpreters(found[::-1])
 
 
-def _merge_interpreters(found: list[Raw]) -> list[Raw]:
+def _merge_interpreters(found: list[RawThread]) -> list[RawThread]:
     """One Raw for each thread of the system: a thread that runs code of another interpreter has a PyThreadState in both.  The caller's frames
     stand behind those of the interpreter that it has called, and a frame between them names it.  found: begins with the main interpreter.
 
@@ -165,15 +165,15 @@ def _merge_interpreters(found: list[Raw]) -> list[Raw]:
     """
     if len({raw.interpreter for raw in found}) < 2:
         return found
-    by_thread: dict[int, list[Raw]] = {}
+    by_thread: dict[int, list[RawThread]] = {}
     for raw in found:
         if raw.interpreter != found[0].interpreter and raw.stack:
             raw.stack += struct.pack("=QQ", _INTERPRETER, raw.interpreter)
         by_thread.setdefault(raw.ident or raw.thread, []).append(raw)
-    merged: list[Raw] = []
+    merged: list[RawThread] = []
     for raws_of_thread in by_thread.values():
         busy = [raw for raw in raws_of_thread if raw.stack] or raws_of_thread[:1]
-        inner = [raw for raw in busy if raw.gil] or [
+        inner = [raw for raw in busy if raw.has_gil] or [
             raw for raw in busy if raw.interpreter != found[0].interpreter
         ]
         if len(busy) == 2 and len(inner) == 1:
@@ -186,52 +186,56 @@ def _merge_interpreters(found: list[Raw]) -> list[Raw]:
     return merged
 
 
-def settled(python: Python, walker: Walker, found: list[Raw]) -> list[Raw]:
+def reread_moving(python: RemotePython, walker: Walker, found: list[RawThread]) -> list[RawThread]:
     """Raws; of found those that moved while they were read, and run, are read again, stopped for that moment."""
-    moved = [raw for raw in found if not raw.whole]
-    tasks = proc_threads.tasks(python.pid) if moved else {}
-    tids = {tid_of(python, raw, tasks, len(found) == 1) for raw in moved}
-    running = [task.tid for inner, task in tasks.items() if inner in tids and task.letter == "R"]
+    moved = [raw for raw in found if not raw.is_consistent]
+    tasks = proc_threads.read_kernel_threads(python.pid) if moved else {}
+    tids = {find_tid(python, raw, tasks, len(found) == 1) for raw in moved}
+    running = [
+        task.tid for inner, task in tasks.items() if inner in tids and task.state_letter == "R"
+    ]
     if not running:
         return found
-    capture = Capture(python.memory)
+    capture = ThreadCapture(python.memory)
     try:
-        _, again = capture.still(running, lambda: raws(walker, python.pid))
+        _, again = capture.read_stopped(running, lambda: read_raw_threads(walker, python.pid))
     finally:
         capture.close()
     standing = {raw.thread: raw for raw in again}
-    return [raw if raw.whole else standing.get(raw.thread, raw) for raw in found]
+    return [raw if raw.is_consistent else standing.get(raw.thread, raw) for raw in found]
 
 
-def of_process(python: Python, walker: Walker, codes: Codes, stop: bool = False) -> list[Thread]:
+def read_threads(
+    python: RemotePython, walker: Walker, codes: CodeObjects, stop: bool = False
+) -> list[ThreadStack]:
     """[Thread]: all that are there now.  stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
-    codes.renew()
-    found = raws(walker, python.pid)
+    codes.expire_frames()
+    found = read_raw_threads(walker, python.pid)
     try:
         if stop:
-            found = settled(python, walker, found)
-        frames = [raw.frames(codes) for raw in found]
-        tasks = proc_threads.tasks(python.pid)
+            found = reread_moving(python, walker, found)
+        frames = [raw.read_frames(codes) for raw in found]
+        tasks = proc_threads.read_kernel_threads(python.pid)
     except OSError as error:
-        raise refusal(python.pid, error) from None
+        raise make_read_error(python.pid, error) from None
     threads = [
-        Thread(raw, frames, task)
-        for (raw, task), frames in zip(with_tasks(python, found, tasks), frames)
+        ThreadStack(raw, frames, task)
+        for (raw, task), frames in zip(pair_kernel_threads(python, found, tasks), frames)
         if not isinstance(task, Gone)
     ]
     if not python.memory.is_same_process():
-        raise NoStacks(f"process {python.pid} has ended")
+        raise StackReadError(f"process {python.pid} has ended")
     return threads
 
 
-def with_tasks(
-    python: Python, found: list[Raw], tasks: Mapping[int, Task]
-) -> list[tuple[Raw, Task | Gone | None]]:
+def pair_kernel_threads(
+    python: RemotePython, found: list[RawThread], tasks: Mapping[int, KernelThread]
+) -> list[tuple[RawThread, KernelThread | Gone | None]]:
     """[(raw, its task)]; None: not known; GONE: the process does not have this thread.  found: all raws.
 
     The child of a fork() in C has the PyThreadStates of all threads of its parent, and the thread that called fork().
     """
-    tids = [tid_of(python, raw, tasks, len(found) == 1) for raw in found]
+    tids = [find_tid(python, raw, tasks, len(found) == 1) for raw in found]
     is_known = not tasks.keys().isdisjoint(
         tids
     )  # else their ids are not those that the kernel shows
@@ -241,20 +245,22 @@ def with_tasks(
     ]
 
 
-def tid_of(python: Python, raw: Raw, tasks: Mapping[int, Task], alone: bool) -> int | None:
+def find_tid(
+    python: RemotePython, raw: RawThread, tasks: Mapping[int, KernelThread], alone: bool
+) -> int | None:
     """The thread's id as its process knows it; None: not known; 0: it has ended.  tasks: the process's threads, perhaps of a moment ago.
 
     Before 3.11 only glibc knows the id, unless the thread is alone.  In the child of a fork() in C, Python's is that of the parent, and
     glibc's is right.
     """
     if not python.layout["thread_native"]:
-        return next(iter(tasks)) if alone and len(tasks) == 1 else _tid_of_glibc(python, raw)
-    if raw.native in tasks or (found := _tid_of_glibc(python, raw)) not in tasks:
+        return next(iter(tasks)) if alone and len(tasks) == 1 else _read_glibc_tid(python, raw)
+    if raw.native in tasks or (found := _read_glibc_tid(python, raw)) not in tasks:
         return raw.native
     return found
 
 
-def _tid_of_glibc(python: Python, raw: Raw) -> int | None:
+def _read_glibc_tid(python: RemotePython, raw: RawThread) -> int | None:
     offset = _TID_IN_PTHREAD.get(os.uname().machine)
     if not offset:
         return None
@@ -263,4 +269,4 @@ def _tid_of_glibc(python: Python, raw: Raw) -> int | None:
     except OSError as error:
         if error.errno == errno.EFAULT:
             return 0
-        raise refusal(python.pid, error) from None
+        raise make_read_error(python.pid, error) from None

@@ -13,16 +13,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .remote_python import Python
+    from .remote_python import RemotePython
 
 _INTERPRETERS = 1000  # that are looked at
 
 
-def take_back(python: Python, path: str) -> bool:
+def cancel_script(python: RemotePython, path: str) -> bool:
     """Raises OSError where the process does not let it be done, or has ended."""
     memory, layout, wanted = python.memory, python.layout, os.fsencode(path) + b"\0"
     found = False
-    for thread in _main_threads(python):
+    for thread in _iter_main_threads(python):
         pending = thread + layout["thread_pending"]
         if (
             struct.unpack("=i", memory.read(pending, 4)) == (1,)
@@ -33,14 +33,14 @@ def take_back(python: Python, path: str) -> bool:
     return found
 
 
-def _main_threads(python: Python) -> Iterator[int]:
+def _iter_main_threads(python: RemotePython) -> Iterator[int]:
     """The thread that sys.remote_exec() asks is the main one of the interpreter that was first in the list then."""
     layout = python.layout
-    interpreter = python.word(python.runtime + layout["runtime_interpreters"])
+    interpreter = python.read_word(python.runtime + layout["runtime_interpreters"])
     for _ in range(_INTERPRETERS):
         if not interpreter:
             return
-        thread = python.word(interpreter + layout["interp_main"])
+        thread = python.read_word(interpreter + layout["interp_main"])
         if thread:
             yield thread
-        interpreter = python.word(interpreter + layout["interp_next"])
+        interpreter = python.read_word(interpreter + layout["interp_next"])

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
-from .remote_objects import Objects
+from .remote_objects import RemoteObjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .code_objects import Codes
-    from .remote_python import Python
+    from .code_objects import CodeObjects
+    from .remote_python import RemotePython
 
 _KEPT = 64  # of interpreters
 _AT_ONCE, _SHARE = 2.0, 20  # s
 
 
-class Modules:
-    def __init__(self, python: Python, codes: Codes) -> None:
-        self._python, self._objects = python, Objects(python, codes)
+class RemoteModules:
+    def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
+        self._python, self._objects = python, RemoteObjects(python, codes)
         self._found: dict[
             tuple[int, str, str], int | None
         ] = {}  # {(interpreter, module, name): address}
@@ -30,29 +30,29 @@ class Modules:
         ] = {}  # {the same: how many modules there were}
         self._time = CpuTimeBudget(_AT_ONCE, _SHARE)
 
-    def member(self, interpreter: int, module: str, name: str) -> int | None:
+    def find_member(self, interpreter: int, module: str, name: str) -> int | None:
         """The address of what a module has by this name, None while it is not loaded.  Raises OSError, LookupError: it can not be told."""
         key = interpreter, module, name
         if key in self._found:
             return self._found[key]
-        modules = self._python.word(interpreter + self._python.layout["interp_modules"])
-        count = self._objects.size(modules)
+        modules = self._python.read_word(interpreter + self._python.layout["interp_modules"])
+        count = self._objects.read_dict_size(modules)
         if self._searched.get(key) == count:
             return None
         if not self._time.is_available:
             raise LookupError("no time")
         with self._time.charge_time():
-            return self._search(key, modules, count)
+            return self._search_modules(key, modules, count)
 
-    def _search(self, key: tuple[int, str, str], modules: int, count: int) -> int | None:
+    def _search_modules(self, key: tuple[int, str, str], modules: int, count: int) -> int | None:
         _, module, name = key
         if len(self._found) + len(self._searched) >= _KEPT:
             self._found.clear()
             self._searched.clear()
         try:
-            found = self._objects.get(modules, module)
+            found = self._objects.find_text_key(modules, module)
         except LookupError:
             self._searched[key] = count
             return None
-        self._found[key] = self._objects.module_member(found, name)
+        self._found[key] = self._objects.find_module_member(found, name)
         return self._found[key]

@@ -12,8 +12,8 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .code_objects import Codes
-    from .remote_python import Python
+    from .code_objects import CodeObjects
+    from .remote_python import RemotePython
 
 MOST = 1 << 16
 _NAME = 64  # bytes of a type's name
@@ -32,62 +32,62 @@ _SHARED_KEYS = {
 }  # bytes from a type's name to the keys that its instances share
 
 
-class Objects:
+class RemoteObjects:
     """codes: a code.Codes, which reads texts."""
 
-    def __init__(self, python: Python, codes: Codes) -> None:
+    def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._codes, self._layout = python, codes, python.layout
-        self._memory, self.word = python.memory, python.word
+        self._memory, self.word = python.memory, python.read_word
         self._head = self._layout["object_type"] + 8  # bytes that every object begins with
 
-    def type_name(self, address: int) -> str:
+    def read_type_name(self, address: int) -> str:
         """As C has it: "_asyncio.Task"."""
-        return self._text(self.word(address + self._layout["object_type"]))
+        return self._read_name_of_type(self.word(address + self._layout["object_type"]))
 
-    def _text(self, kind: int) -> str:
+    def _read_name_of_type(self, kind: int) -> str:
         """The name of a type."""
         name, data = self.word(kind + self._layout["type_name"]), b""
         while b"\0" not in data and len(data) < _NAME:  # no further than there is memory
             data += self._memory.read(name + len(data), 8 - (name + len(data)) % 8)
         return data.split(b"\0")[0].decode("utf-8", "replace")
 
-    def is_a(self, address: int, name: str) -> bool:
+    def is_instance(self, address: int, name: str) -> bool:
         """Whether its type, or one that this is derived from, is called so."""
         kind = self.word(address + self._layout["object_type"])
         for _ in range(_DEEPEST):
-            if not kind or self._text(kind) == name:
+            if not kind or self._read_name_of_type(kind) == name:
                 return bool(kind)
             kind = self.word(kind + self._layout["type_name"] + _BASE)
         return False
 
-    def number(self, address: int, size: int) -> int:
+    def read_int(self, address: int, size: int) -> int:
         """A signed integer."""
         return int.from_bytes(self._memory.read(address, size), "little", signed=True)
 
-    def referred(self, reference: int) -> int:
+    def read_weakref(self, reference: int) -> int:
         """What a weak reference leads to."""
         return self.word(reference + self._layout["weakref_object"])
 
-    def pair(self, address: int) -> tuple[int, int]:
+    def read_pair(self, address: int) -> tuple[int, int]:
         """What a tuple begins with, twice."""
         begin = self._head + (16 if self._layout["minor"] >= _HASHED else 8)
         return struct.unpack("=QQ", self._memory.read(address + begin, 16))
 
     # --- dicts ------------------------------------------------------------------------
 
-    def items(self, address: int, most: int = MOST) -> list[tuple[int, int]]:
+    def read_items(self, address: int, most: int = MOST) -> list[tuple[int, int]]:
         """[(key, value)] of a dict that is no instance's, of the first so many."""
-        start, indexes, _, count, with_hash = self._table(self._keys(address))
+        start, indexes, _, count, with_hash = self._read_keys_layout(self._keys_address(address))
         size = 24 if with_hash else 16
         data = self._memory.read(start + indexes, min(count, most) * size)
         return [
             row[-2:] for row in struct.iter_unpack("=QQQ" if with_hash else "=QQ", data) if row[-1]
         ]
 
-    def row(self, address: int, key: int) -> tuple[int, int, int]:
+    def find_dict_entry(self, address: int, key: int) -> tuple[int, int, int]:
         """(its keys' address, the row's, the value) of an object that is a key of a dict, itself; LookupError."""
         keys = self.word(address + self._layout["dict_keys"])
-        start, indexes, _, count, with_hash = self._table(self._keys(address))
+        start, indexes, _, count, with_hash = self._read_keys_layout(self._keys_address(address))
         size, rows = 24 if with_hash else 16, start + indexes
         data = self._memory.read(rows, min(count, MOST) * size)
         for at, words in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
@@ -95,19 +95,19 @@ class Objects:
                 return keys, rows + (at + 1) * size - 16, words[-1]
         raise LookupError(key)
 
-    def size(self, address: int) -> int:
+    def read_dict_size(self, address: int) -> int:
         """How many keys a dict has."""
         return self.word(address + self._head)
 
-    def numbered(self, address: int, number: int) -> int:
+    def find_int_key(self, address: int, number: int) -> int:
         """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), looked for as a dict does; 0: none."""
-        start, indexes, size, count, with_hash = self._table(self._keys(address))
+        start, indexes, size, count, with_hash = self._read_keys_layout(self._keys_address(address))
         width, at, perturb = indexes // size, number, number
         if not with_hash:
             return 0  # all its keys are texts
         for _ in range(_PROBES):
             at &= size - 1
-            index = self.number(start + at * width, width)
+            index = self.read_int(start + at * width, width)
             if index == _EMPTY:
                 return 0
             if 0 <= index < count:
@@ -120,10 +120,10 @@ class Objects:
             at = 5 * at + perturb + 1
         raise LookupError(number)
 
-    def _keys(self, address: int) -> int:
+    def _keys_address(self, address: int) -> int:
         return self.word(address + self._layout["dict_keys"])
 
-    def _table(self, keys: int) -> tuple[int, int, int, int, bool]:
+    def _read_keys_layout(self, keys: int) -> tuple[int, int, int, int, bool]:
         """(where its indexes begin, bytes of all, how many, how many entries follow them, whether these have hashes) of a dict's keys."""
         if self._layout["minor"] >= 11:
             head = self._memory.read(keys, 32)
@@ -139,19 +139,19 @@ class Objects:
         each = 1 if size <= 0xFF else 2 if size <= 0xFFFF else 4
         return keys + 40, size * each, size, self.word(keys + 32), True
 
-    def get(self, address: int, name: str, most: int = MOST) -> int:
+    def find_text_key(self, address: int, name: str, most: int = MOST) -> int:
         """The value of a text key of a dict, looked for among the first so many."""
-        for key, value in self.items(address, most):
+        for key, value in self.read_items(address, most):
             if self._is_text(key, name):
                 return value
         raise LookupError(name)
 
-    def module_member(self, module: int, name: str) -> int:
-        return self.get(self.word(module + self._head), name)
+    def find_module_member(self, module: int, name: str) -> int:
+        return self.find_text_key(self.word(module + self._head), name)
 
     # --- sets, instances --------------------------------------------------------------
 
-    def members(self, address: int) -> list[int]:
+    def read_set(self, address: int) -> list[int]:
         """Addresses of what a set holds."""
         mask = self.word(address + self._layout["set_mask"])
         table = self._memory.read(
@@ -159,17 +159,17 @@ class Objects:
         )
         return [key for key, _ in struct.iter_unpack("=QQ", table) if key]
 
-    def first_attribute(self, address: int) -> int:
+    def read_first_attribute(self, address: int) -> int:
         """What an instance was given first, in __init__."""
-        _, values, own = self._storage(address)
-        return self.word(values) if values else self.items(own)[0][1]
+        _, values, own = self._find_storage(address)
+        return self.word(values) if values else self.read_items(own)[0][1]
 
-    def attribute(self, address: int, name: str) -> int:
+    def read_attribute(self, address: int, name: str) -> int:
         """What an instance has in its __dict__, or would have; LookupError."""
-        keys, values, own = self._storage(address)
+        keys, values, own = self._find_storage(address)
         if not values:
-            return self.get(own, name, _ATTRIBUTES)
-        start, indexes, _, count, with_hash = self._table(keys)
+            return self.find_text_key(own, name, _ATTRIBUTES)
+        start, indexes, _, count, with_hash = self._read_keys_layout(keys)
         size = 24 if with_hash else 16
         data = self._memory.read(start + indexes, min(count, _ATTRIBUTES) * size)
         for at, row in enumerate(struct.iter_unpack("=QQQ" if with_hash else "=QQ", data)):
@@ -177,11 +177,11 @@ class Objects:
                 return value
         raise LookupError(name)
 
-    def _storage(self, address: int) -> tuple[int, int, int]:
+    def _find_storage(self, address: int) -> tuple[int, int, int]:
         """(the keys, where the values are, 0) of an instance whose class shares the keys; (0, 0, its dict) of another."""
         minor, kind = self._layout["minor"], self.word(address + self._layout["object_type"])
         if minor <= 10:
-            return self._of_dict(self.word(address + self._head))
+            return self._find_dict_storage(self.word(address + self._head))
         if minor == 11:
             values, own = self.word(address - 32), self.word(address - 24)
         elif minor == 12:
@@ -197,17 +197,17 @@ class Objects:
             )
         if values:
             return self.word(kind + self._layout["type_name"] + _SHARED_KEYS[minor]), values, 0
-        return self._of_dict(own)
+        return self._find_dict_storage(own)
 
-    def _of_dict(self, own: int) -> tuple[int, int, int]:
+    def _find_dict_storage(self, own: int) -> tuple[int, int, int]:
         """The same of the dict of an instance."""
         values = self.word(own + self._layout["dict_values"])
         if not values:
             return 0, 0, own
-        return self._keys(own), values + (8 if self._layout["minor"] >= 13 else 0), 0
+        return self._keys_address(own), values + (8 if self._layout["minor"] >= 13 else 0), 0
 
     def _is_text(self, address: int, text: str) -> bool:
         try:
-            return self._codes.text(address) == text
+            return self._codes.read_text(address) == text
         except (OSError, ValueError):
             return False

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The CPython in another process: the address of its runtime, and its version.
 
 - The process and its files are untrusted.
@@ -30,28 +29,28 @@ _TOLD = 13  # from 3.13 on the interpreter itself tells the offsets
 _OF_FOLDER = re.compile(r"python3\.(\d+)")
 
 
-class NoStacks(Exception):
+class StackReadError(Exception):
     """The stacks can not be read; the message says why, whatever names are in it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(escape_for_terminal(message))
 
 
-class NoProcess(NoStacks):
+class ProcessNotFound(StackReadError):
     """It has ended, or has never been."""
 
     @classmethod
-    def of(cls, pid: int) -> NoProcess:
+    def for_pid(cls, pid: int) -> ProcessNotFound:
         return cls(f"no process {pid}")
 
 
-class EndedUnseen(NoStacks):
+class EndedBeforePython(StackReadError):
     """A command that has ended before a Python was seen in it.  status: as os.waitstatus_to_exitcode()."""
 
     status = 0
 
     @classmethod
-    def of(cls, pid: int, program: str, status: int) -> EndedUnseen:
+    def for_command(cls, pid: int, program: str, status: int) -> EndedBeforePython:
         made = cls(
             f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon"
         )
@@ -59,24 +58,24 @@ class EndedUnseen(NoStacks):
         return made
 
 
-class NoPython(NoStacks):
+class PythonNotFound(StackReadError):
     """There is no Python in the process."""
 
 
-def refusal(pid: int, error: OSError) -> NoStacks:
+def make_read_error(pid: int, error: OSError) -> StackReadError:
     """NoStacks for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
-        return NoProcess.of(pid)
+        return ProcessNotFound.for_pid(pid)
     if error.errno in (errno.EPERM, errno.EACCES):
-        return NoStacks(f"process {pid}: no right to read its memory: {_forbidden()}")
+        return StackReadError(f"process {pid}: no right to read its memory: {_explain_forbidden()}")
     if error.errno == errno.ENOSYS:
-        return NoStacks(
+        return StackReadError(
             "this system does not let the memory of another process be read (Linux 5.3 or later does)"
         )
-    return NoStacks(f"process {pid}: its memory can not be read: {error.strerror}")
+    return StackReadError(f"process {pid}: its memory can not be read: {error.strerror}")
 
 
-def _forbidden() -> str:
+def _explain_forbidden() -> str:
     """What keeps this user from it, and what to do."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope") as file:
@@ -92,7 +91,7 @@ def _forbidden() -> str:
     )
 
 
-class _Symbols:
+class _RuntimeSymbols:
     """Of a file.  segments: as elf.ElfFile has them."""
 
     __slots__ = ("runtime", "segments", "version")
@@ -105,75 +104,75 @@ class _Symbols:
 
 
 _FILES = 256  # whose symbols are kept
-_known: dict[tuple[int, ...], _Symbols] = {}
+_symbols_by_file: dict[tuple[int, ...], _RuntimeSymbols] = {}
 
 
-def _symbols_of(path: str, status: os.stat_result) -> _Symbols:
+def _read_symbols(path: str, status: os.stat_result) -> _RuntimeSymbols:
     """The _Symbols of a file, each looked for once.  Raises OSError, elf.BadFile."""
     key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-    if key not in _known:
+    if key not in _symbols_by_file:
         file = elf.ElfFile(path, status.st_ino)
         try:
-            found = _Symbols(file)
+            found = _RuntimeSymbols(file)
         finally:
             file.close()
-        if len(_known) == _FILES:
-            _known.clear()
-        _known[key] = found
-    return _known[key]
+        if len(_symbols_by_file) == _FILES:
+            _symbols_by_file.clear()
+        _symbols_by_file[key] = found
+    return _symbols_by_file[key]
 
 
-class Python:
+class RemotePython:
     """memory: _tracer.Memory; runtime: address of _PyRuntime; layout: {name: offset}, "minor" of 3.minor among them."""
 
-    def __init__(self, pid: int, begun: bool = True) -> None:
+    def __init__(self, pid: int, must_run: bool = True) -> None:
         """begun: it has to run already."""
         self.pid = pid
         try:
             self.memory = _tracer.Memory(pid)
-            self.look_at_maps()
+            self.read_maps()
         except OSError as error:
-            raise refusal(pid, error) from None
-        file, self.runtime, version = self._find()
-        self.layout = self._layout(file, version)
-        if begun:
-            self.check()
+            raise make_read_error(pid, error) from None
+        file, self.runtime, version = self._find_runtime()
+        self.layout = self._read_layout(file, version)
+        if must_run:
+            self.check_running()
 
-    def look_at_maps(self) -> None:
+    def read_maps(self) -> None:
         """What the process has mapped now.  Raises OSError."""
         self.maps = [each for each in map(maps.parse_mapping, maps.read_maps(self.pid)) if each]
 
-    def check(self) -> None:
+    def check_running(self) -> None:
         """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""
         try:
-            head = self.word(self.runtime + self.layout["runtime_interpreters"])
+            head = self.read_word(self.runtime + self.layout["runtime_interpreters"])
         except OSError as error:
-            raise refusal(self.pid, error) from None
+            raise make_read_error(self.pid, error) from None
         if not self.memory.is_same_process():
-            raise NoStacks(f"process {self.pid} has ended")
+            raise StackReadError(f"process {self.pid} has ended")
         if not head:
-            raise NoStacks(f"process {self.pid}: its Python has not begun yet, or has ended")
+            raise StackReadError(f"process {self.pid}: its Python has not begun yet, or has ended")
 
-    def walker(self, frames: int, tries: int, entries: bool = False) -> Walker:
+    def make_walker(self, frames: int, tries: int, entries: bool = False) -> Walker:
         """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs."""
         try:
             return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
         except ValueError as error:
-            raise NoStacks(
+            raise StackReadError(
                 f"process {self.pid}: its Python tells what can not be: {error}"
             ) from None
 
-    def word(self, address: int) -> int:
+    def read_word(self, address: int) -> int:
         return int.from_bytes(self.memory.read(address, 8), "little")
 
     # --- finding ----------------------------------------------------------------------
 
-    def _find(self) -> tuple[maps.Mapping, int, int | None]:
+    def _find_runtime(self) -> tuple[maps.Mapping, int, int | None]:
         """(Mapping of the file, address of _PyRuntime, address of Py_Version or None)."""
         lacking = ""
-        for each in self.candidates():
+        for each in self.find_candidates():
             try:
-                found = self._symbols(each)
+                found = self._find_symbols(each)
             except (OSError, elf.BadFile):
                 continue
             if found:
@@ -181,17 +180,18 @@ class Python:
             if each.is_deleted and not maps.find_mapped_file(self.pid, each):
                 lacking = each.path
         if lacking:
-            raise NoStacks(
-                f"process {self.pid} ({self._program()}): {lacking} can not be read: the file was removed or replaced; root can read it"
+            raise StackReadError(
+                f"process {self.pid} ({self._read_comm()}): {lacking} can not be read: the file was removed or replaced; root can read it"
             )
         if not is_alive(self.pid):
-            raise NoStacks(f"process {self.pid} has ended, and its parent has not waited for it")
-        raise NoPython(
-            f"process {self.pid} ({self._program()}) is no CPython: neither its program nor a libpython that it has "
-            f"loaded has the symbol {_SYMBOL} or the section {_SECTION}"
+            raise StackReadError(
+                f"process {self.pid} has ended, and its parent has not waited for it"
+            )
+        raise PythonNotFound(
+            f"process {self.pid} ({self._read_comm()}) is no CPython: neither its program nor a libpython that it has loaded has the symbol {_SYMBOL} or the section {_SECTION}"
         )
 
-    def candidates(self) -> list[maps.Mapping]:
+    def find_candidates(self) -> list[maps.Mapping]:
         """The mappings that begin a libpython, or the program."""
         try:
             program = os.stat(f"/proc/{self.pid}/exe").st_ino
@@ -203,18 +203,18 @@ class Python:
                 begins.setdefault(each.file_key, each)
         return sorted(begins.values(), key=lambda each: each.inode == program)
 
-    def _program(self) -> str:
+    def _read_comm(self) -> str:
         try:
             with open(f"/proc/{self.pid}/comm", errors="replace") as file:
                 return file.read().strip()
         except OSError:
             return "?"
 
-    def _symbols(self, mapping: maps.Mapping) -> tuple[int, int | None] | None:
+    def _find_symbols(self, mapping: maps.Mapping) -> tuple[int, int | None] | None:
         found = maps.find_mapped_file(self.pid, mapping)
         if not found:
             return None
-        symbols = _symbols_of(*found)
+        symbols = _read_symbols(*found)
         if symbols.runtime is None:
             return None
         distance = elf.load_bias(symbols, mapping)
@@ -222,20 +222,20 @@ class Python:
 
     # --- version ----------------------------------------------------------------------
 
-    def _layout(self, file: maps.Mapping, version: int | None) -> dict[str, int]:
+    def _read_layout(self, file: maps.Mapping, version: int | None) -> dict[str, int]:
         try:
-            found: dict[str, int] = self._told() or _tracer.python_layout(
-                self._minor(file, version)
+            found: dict[str, int] = self._read_debug_offsets() or _tracer.python_layout(
+                self._find_minor(file, version)
             )
             return found
         except OSError as error:
             if error.errno == errno.ENOENT:
-                raise NoStacks(
+                raise StackReadError(
                     f"process {self.pid}: its CPython is of a version that pyusdt does not know (3.9 to 3.15 are)"
                 ) from None
-            raise refusal(self.pid, error) from None
+            raise make_read_error(self.pid, error) from None
 
-    def _told(self) -> dict[str, int] | None:
+    def _read_debug_offsets(self) -> dict[str, int] | None:
         """The layout that 3.13 and later tell, or None."""
         try:
             found: dict[str, int] = _tracer.python_layout_from_words(
@@ -247,10 +247,10 @@ class Python:
                 return None
             raise
 
-    def _minor(self, file: maps.Mapping, version: int | None) -> int:
+    def _find_minor(self, file: maps.Mapping, version: int | None) -> int:
         """3.11 and 3.12 have it in a variable, those before in the names of what they have mapped."""
         if version:
-            return self.word(version) >> 16 & 0xFF
+            return self.read_word(version) >> 16 & 0xFF
         for path in [file.path, *(each.path for each in self.maps)]:
             found = _OF_FOLDER.search(path)
             if found and int(found[1]) < _TOLD:
@@ -258,6 +258,6 @@ class Python:
         return 0
 
 
-def word_of(data: bytes, offset: int) -> int:
+def unpack_word(data: bytes, offset: int) -> int:
     [word] = struct.unpack_from("=Q", data, offset)
     return int(word)

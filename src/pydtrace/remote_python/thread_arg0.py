@@ -13,17 +13,17 @@ import time
 
 from pydtrace.process import proc_threads
 
-from .asyncio_tasks import Tasks, or_none
-from .remote_modules import Modules
-from .remote_objects import Objects
+from .asyncio_tasks import AsyncioTasks, none_on_error
+from .remote_modules import RemoteModules
+from .remote_objects import RemoteObjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .code_objects import Codes
-    from .python_threads import Raw
-    from .remote_python import Python
+    from .code_objects import CodeObjects
+    from .python_threads import RawThread
+    from .remote_python import RemotePython
 
 _UNKNOWN = ".?"
 _NO_NUMBER = "0"
@@ -32,18 +32,18 @@ _DIGITS = 20
 _LOOK = 0.1  # seconds
 
 
-class Proc:
+class ThreadArg0:
     """unknown: how often it could not be told."""
 
-    def __init__(self, python: Python, codes: Codes) -> None:
-        self._python, self._objects = python, Objects(python, codes)
+    def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
+        self._python, self._objects = python, RemoteObjects(python, codes)
         self._codes, self._tasks, self._modules = (
             codes,
-            Tasks(python, codes),
-            Modules(python, codes),
+            AsyncioTasks(python, codes),
+            RemoteModules(python, codes),
         )
         self._head = python.layout["object_type"] + 8
-        self._pid = proc_threads.inner(python.pid)
+        self._pid = proc_threads.read_inner_pid(python.pid)
         self._threads: dict[int, int] = {}  # {thread: interpreter} of the last look
         self._seen: dict[
             int, tuple[int | None, str | None]
@@ -51,21 +51,21 @@ class Proc:
         self._until = 0.0  # when a look has to be over
         self.unknown = 0
 
-    def look(self) -> None:
+    def read_tasks(self) -> None:
         """Stacks are about to be read.  The slow part first: the less time between the tasks and the stacks, the fewer have changed."""
         self._until = time.monotonic() + _LOOK
         seen = {
-            thread: self._task(thread, interpreter)
+            thread: self._read_task(thread, interpreter)
             for thread, interpreter in self._threads.items()
             if time.monotonic() < self._until
         }
         self._seen = {
             thread: found
             for thread, found in seen.items()
-            if self._runs_still(thread, self._threads[thread], found[0])
+            if self._is_still_running(thread, self._threads[thread], found[0])
         }
 
-    def looked(self, raws: Iterable[Raw]) -> None:
+    def confirm_tasks(self, raws: Iterable[RawThread]) -> None:
         """They were read."""
         self._until = time.monotonic() + _LOOK
         before, self._threads = self._threads, {raw.thread: raw.interpreter for raw in raws}
@@ -75,45 +75,52 @@ class Proc:
         self._seen = {
             thread: self._seen[thread]
             for thread, interpreter in self._threads.items()
-            if thread in self._seen and self._runs_still(thread, interpreter, self._seen[thread][0])
+            if thread in self._seen
+            and self._is_still_running(thread, interpreter, self._seen[thread][0])
         }
 
-    def text(self, raw: Raw, tid: int) -> bytes:
+    def format_arg0(self, raw: RawThread, tid: int) -> bytes:
         """Who works in one of their threads."""
         task, text = self._seen.get(raw.thread, (0, None))
         if task and (text is None or text.startswith(f".{_NO_NUMBER}.")):
-            text = or_none(self._text, raw.interpreter, task)  # it has perhaps fired since
+            text = none_on_error(
+                self._format_task, raw.interpreter, task
+            )  # it has perhaps fired since
         if text is None:
             self.unknown += 1
             text = _UNKNOWN
         data = f"<{self._pid}.{tid}{text}".encode("utf-8", "replace")[: _LONGEST - 1]
         return data.decode("utf-8", "ignore").encode() + b">"
 
-    def _task(self, thread: int, interpreter: int) -> tuple[int | None, str | None]:
+    def _read_task(self, thread: int, interpreter: int) -> tuple[int | None, str | None]:
         """(the task that runs in a thread, 0: none, None: it can not be told; its text)."""
-        task = or_none(self._tasks.running, thread, interpreter)
-        return task, or_none(self._text, interpreter, task) if task else ""
+        task = none_on_error(self._tasks.find_running, thread, interpreter)
+        return task, none_on_error(self._format_task, interpreter, task) if task else ""
 
-    def _runs_still(self, thread: int, interpreter: int, task: int | None) -> bool:
+    def _is_still_running(self, thread: int, interpreter: int, task: int | None) -> bool:
         in_time = task is not None and time.monotonic() < self._until
-        return in_time and bool(or_none(self._tasks.runs_still, thread, interpreter, task))
+        return in_time and bool(
+            none_on_error(self._tasks.is_still_running, thread, interpreter, task)
+        )
 
-    def _text(self, interpreter: int, task: int) -> str:
+    def _format_task(self, interpreter: int, task: int) -> str:
         """Raises tasks.ERRORS."""
-        if not self._objects.is_a(task, "_asyncio.Task"):
+        if not self._objects.is_instance(task, "_asyncio.Task"):
             raise LookupError("no task of C")
-        return f".{self._number(interpreter, task)}.{self._tasks.name(task)}"
+        return f".{self._read_task_number(interpreter, task)}.{self._tasks.read_name(task)}"
 
-    def _number(self, interpreter: int, task: int) -> str:
+    def _read_task_number(self, interpreter: int, task: int) -> str:
         """Digits.  Raises tasks.ERRORS."""
-        proxy = self._modules.member(interpreter, "pyusdt._core", "task_numbers")
-        entry = proxy and self._objects.numbered(self._python.word(proxy + self._head), task)
+        proxy = self._modules.find_member(interpreter, "pyusdt._core", "task_numbers")
+        entry = proxy and self._objects.find_int_key(
+            self._python.read_word(proxy + self._head), task
+        )
         if not entry:
             return _NO_NUMBER
-        number, reference = self._objects.pair(entry)
-        digits = self._codes.bytes(number)
+        number, reference = self._objects.read_pair(entry)
+        digits = self._codes.read_bytes(number)
         if (
-            self._objects.referred(reference) != task
+            self._objects.read_weakref(reference) != task
             or not digits.isdigit()
             or len(digits) > _DIGITS
         ):

@@ -12,16 +12,16 @@ import time
 
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
-from .asyncio_tasks import or_none
-from .remote_modules import Modules
-from .remote_objects import Objects
+from .asyncio_tasks import none_on_error
+from .remote_modules import RemoteModules
+from .remote_objects import RemoteObjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pydtrace.process.proc_threads import Task
+    from pydtrace.process.proc_threads import KernelThread
 
-    from .code_objects import Codes
-    from .remote_python import Python
+    from .code_objects import CodeObjects
+    from .remote_python import RemotePython
 
 _LONGEST = 128  # characters
 _AT_ONCE, _SHARE = 2.0, 20  # seconds
@@ -30,15 +30,15 @@ _KEPT = 8192  # names
 
 
 class ThreadNames:
-    def __init__(self, python: Python, codes: Codes) -> None:
+    def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._codes = codes
-        self._objects, self._modules = Objects(python, codes), Modules(python, codes)
+        self._objects, self._modules = RemoteObjects(python, codes), RemoteModules(python, codes)
         self._time = CpuTimeBudget(_AT_ONCE, _SHARE)
         self._known: dict[
             tuple[int, int, int | None], tuple[str | None, float]
         ] = {}  # {thread: (its name or None, when it was read)}
 
-    def name(self, interpreter: int, ident: int, task: Task | None) -> str | None:
+    def find_name(self, interpreter: int, ident: int, task: KernelThread | None) -> str | None:
         """The name in threading.enumerate(), else the kernel's; None: neither is known.  ident: the thread's threading.get_ident(); task: its
         kernel_side.Task or None."""
         key = interpreter, ident, task.tid if task else None
@@ -46,7 +46,7 @@ class ThreadNames:
         now = time.monotonic()
         if ident and now - read_at >= _RENEWED and self._time.is_available:
             with self._time.charge_time():
-                found = or_none(self._read_name, interpreter, ident) or found
+                found = none_on_error(self._read_name, interpreter, ident) or found
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[key] = found, now
@@ -54,16 +54,16 @@ class ThreadNames:
 
     def _read_name(self, interpreter: int, ident: int) -> str | None:
         """Raises tasks.ERRORS."""
-        active = self._modules.member(interpreter, "threading", "_active")
-        thread = self._objects.numbered(active, ident) if active else 0
+        active = self._modules.find_member(interpreter, "threading", "_active")
+        thread = self._objects.find_int_key(active, ident) if active else 0
         if not active or not thread:
             return None
-        address = self._objects.attribute(thread, "_name")
-        text = self._codes.text(address)
+        address = self._objects.read_attribute(thread, "_name")
+        text = self._codes.read_text(address)
         unchanged = (
-            self._objects.numbered(active, ident) == thread
-            and self._objects.attribute(thread, "_name") == address
+            self._objects.find_int_key(active, ident) == thread
+            and self._objects.read_attribute(thread, "_name") == address
         )
-        if not unchanged or self._objects.type_name(address) != "str":
+        if not unchanged or self._objects.read_type_name(address) != "str":
             return None
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pydtrace.driver.sink import Sink
 from pydtrace.profile.stack_profile import Place, marked
 from pydtrace.remote_python import python_threads
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.remote_python import Python
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_python import RemotePython
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,12 +87,12 @@ class Waits(Sink):
 
     def waited(self, pid: int, now: int) -> None:
         """The threads of a process that wait already, and of which nothing was heard.  Raises NoStacks."""
-        python = Python(pid)
-        for thread in python_threads.of_process(
-            python, python.walker(FRAMES, _TRIES), Codes(python)
+        python = RemotePython(pid)
+        for thread in python_threads.read_threads(
+            python, python.make_walker(FRAMES, _TRIES), CodeObjects(python)
         ):
-            task = thread.task
-            if task and task.letter != _PREEMPTED and task.tid not in self._seen:
+            task = thread.kernel_thread
+            if task and task.state_letter != _PREEMPTED and task.tid not in self._seen:
                 stack = [self._place(frame.name, frame.file, frame.line) for frame in thread.frames]
                 self._waiting[task.tid] = Wait(
                     now, self._thread(task.name, task.tid), tuple(reversed(stack))

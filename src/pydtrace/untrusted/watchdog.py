@@ -18,12 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SECONDS = 10
+TIMEOUT = 10
 _STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 @contextlib.contextmanager
-def watched(message: str, seconds: float = SECONDS) -> Iterator[Callable[[], None]]:
+def watchdog(message: str, seconds: float = TIMEOUT) -> Iterator[Callable[[], None]]:
     """For commands alone: it ends the process.  Gives what is to be called whenever something has come about."""
     done, last = threading.Event(), [time.monotonic()]
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Native frames and an interpreter's, of one thread, as one stack.
 
 In: texts of both, innermost first, the words of the interpreter's (unwind/python_frame_words.py).  Out: texts.
@@ -29,7 +28,7 @@ class _Native:
 
 
 def beside(native: Sequence[str], texts: Sequence[str], words: Sequence[int]) -> list[str]:
-    from .native_unwinder import merged  # few scripts need it
+    from .native_unwinder import interleave_frames  # few scripts need it
 
     calls: list[tuple[list[str], int]] = [([], 0)]
     for text, word in zip(texts, words, strict=True):
@@ -37,5 +36,5 @@ def beside(native: Sequence[str], texts: Sequence[str], words: Sequence[int]) ->
         if python_frame_words.is_first(word):
             calls.append(([], 0))
     real = itertools.takewhile(lambda text: not text.startswith("0x"), native)
-    found = merged([_Native(text) for text in real], [call for call in calls if call[0]])
+    found = interleave_frames([_Native(text) for text in real], [call for call in calls if call[0]])
     return [each if isinstance(each, str) else each.text for each in found]

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The native unwinder: which C functions called each other, without frame pointers.
 
 - Process and files are untrusted.
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from .dwarf_cfi import Row, Rule
-    from .thread_capture import Copy
+    from .dwarf_cfi import CfiRow, Rule
+    from .thread_capture import ThreadCopy
 
     Word = Callable[[int], int]  # what is at an address
 
@@ -63,14 +62,14 @@ class NativeFrame:
         self.end: int | None = None
 
 
-class _Module:
+class _MappedFile:
     """A file that is mapped.  rows: of all modules; time: an Allowance for names."""
 
     def __init__(
         self,
         pid: int,
         mapping: maps.Mapping,
-        rows: dict[tuple[_Module, int], Row | None],
+        rows: dict[tuple[_MappedFile, int], CfiRow | None],
         time: CpuTimeBudget,
     ) -> None:
         self.path = mapping.path
@@ -81,32 +80,32 @@ class _Module:
         if self.file:
             self._named = [(self.file.path, os.stat(self.file.path))]
             with contextlib.suppress(*_WRONG):  # it has none
-                self._tables = dwarf_cfi.Tables(self.file)
+                self._tables = dwarf_cfi.FrameTables(self.file)
 
-    def distance(self, mapping: maps.Mapping) -> int:
+    def find_load_bias(self, mapping: maps.Mapping) -> int:
         return elf.load_bias(self.file, mapping) if self.file else mapping.start - mapping.offset
 
-    def row(self, address: int) -> Row | None:
+    def find_row(self, address: int) -> CfiRow | None:
         key = self, address
         if key not in self._rows:
             if len(self._rows) >= _ROWS:
                 self._rows.clear()
-            self._rows[key] = self._read(address)
+            self._rows[key] = self._read_row(address)
         return self._rows[key]
 
-    def _read(self, address: int) -> Row | None:
+    def _read_row(self, address: int) -> CfiRow | None:
         try:
-            return self._tables.row(address) if self._tables else None
+            return self._tables.find_row(address) if self._tables else None
         except _WRONG:
             return None
 
-    def name(self, address: int) -> str:
+    def find_name(self, address: int) -> str:
         """Of the function, or where it has no name the address at which it begins, if that is known."""
         for path, status in self._named:
             file = SYMBOL_CACHE.find_or_read(path, status, self._time)
             if file and (found := file.table.find(address)):
                 return demangled(found[1])
-        row = self.row(address)
+        row = self.find_row(address)
         return f"{row.start if row else address:#x}"
 
     def close(self) -> None:
@@ -129,13 +128,15 @@ def mapped_code(pid: int) -> list[tuple[maps.Mapping, bool]]:
     return sorted((each for each in parts if "x" in each[0].access), key=lambda each: each[0].start)
 
 
-class Code:
+class NativeCode:
     """The machine code that a process has mapped.  close() it."""
 
     def __init__(self, pid: int) -> None:
         self._pid, self._time = pid, CpuTimeBudget(*_NAMES)
-        self._modules: dict[tuple[str, int, str], _Module | None] = {}  # None: it can not be read
-        self._rows: dict[tuple[_Module, int], Row | None] = {}
+        self._modules: dict[
+            tuple[str, int, str], _MappedFile | None
+        ] = {}  # None: it can not be read
+        self._rows: dict[tuple[_MappedFile, int], CfiRow | None] = {}
         self.read_maps()
 
     def read_maps(self) -> None:
@@ -145,17 +146,17 @@ class Code:
         ]
         self._starts = [start for start, *_ in self._parts]
 
-    def part(self, pc: int) -> tuple[maps.Mapping, bool] | None:
+    def find_mapping(self, pc: int) -> tuple[maps.Mapping, bool] | None:
         """(Mapping, whether it is a file's) of the code at an address, or None."""
         at = bisect.bisect_right(self._starts, pc) - 1
         return self._parts[at][2:] if at >= 0 and pc < self._parts[at][1] else None
 
-    def module(self, mapping: maps.Mapping) -> _Module | None:
+    def find_file(self, mapping: maps.Mapping) -> _MappedFile | None:
         if mapping.file_key not in self._modules:
             if len(self._modules) == _FILES:
                 self.close()
             try:
-                self._modules[mapping.file_key] = _Module(
+                self._modules[mapping.file_key] = _MappedFile(
                     self._pid, mapping, self._rows, self._time
                 )
             except _WRONG:
@@ -169,47 +170,47 @@ class Code:
         self._modules.clear()
         self._rows.clear()
 
-    def look(self, pc: int, called: int) -> tuple[NativeFrame, Row | None, bool]:
+    def describe_address(self, pc: int, called: int) -> tuple[NativeFrame, CfiRow | None, bool]:
         """(NativeFrame, cfi.Row or None, whether it has code at all); called: the address is one to return to, behind a call."""
-        part = self.part(pc - called)
+        part = self.find_mapping(pc - called)
         if part is None:
             return NativeFrame(f"{pc:#x}", "?", pc, pc), None, False
         mapping, of_file = part
-        module = self.module(mapping) if of_file else None
+        module = self.find_file(mapping) if of_file else None
         try:
-            address = pc - called - module.distance(mapping) if module else pc
+            address = pc - called - module.find_load_bias(mapping) if module else pc
         except elf.BadFile:
             module, address = None, pc
         if module is None:
             return NativeFrame(f"{pc:#x}", mapping.path or "[made at run time]", pc, pc), None, True
         return (
-            NativeFrame(module.name(address), module.path, address + called, pc),
-            module.row(address),
+            NativeFrame(module.find_name(address), module.path, address + called, pc),
+            module.find_row(address),
             True,
         )
 
 
-class Unwinder:
+class NativeUnwinder:
     """Of one process.  code: its Code."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: NativeCode) -> None:
         self._code = code
 
-    def frames(self, copy: Copy) -> tuple[list[NativeFrame], str | None]:
+    def unwind_copy(self, copy: ThreadCopy) -> tuple[list[NativeFrame], str | None]:
         """([NativeFrame], why it ends before the outermost, or None)."""
         registers, called = dict(copy.registers), 0
         found: list[NativeFrame] = []
         while len(found) < MOST:
-            frame, row, has_code = self._code.look(registers[PC], called)
+            frame, row, has_code = self._code.describe_address(registers[PC], called)
             frame.begin = registers[SP]
             found.append(frame)
             if not has_code:
                 return found, "it leads to where no code is"
             try:
                 further = (
-                    _by_table(registers, row, copy.word)
+                    _step_by_table(registers, row, copy.read_word)
                     if row
-                    else _by_pointer(registers, copy.word)
+                    else _step_by_pointer(registers, copy.read_word)
                 )
             except KeyError:
                 return found, "a register is not known"
@@ -224,13 +225,13 @@ class Unwinder:
         return found, "there are more"
 
 
-def _by_table(registers: Mapping[int, int], row: Row, word: Word) -> dict[int, int]:
+def _step_by_table(registers: Mapping[int, int], row: CfiRow, word: Word) -> dict[int, int]:
     """The registers of the caller, as far as they are known."""
     begins = row.rules[dwarf_cfi.CFA]
     if begins is None:
         raise KeyError(dwarf_cfi.CFA)
     begin = (
-        dwarf_cfi.value(begins[1], registers, word)
+        dwarf_cfi.evaluate_expression(begins[1], registers, word)
         if begins[0] is dwarf_cfi.EXPRESSION
         else registers[begins[0]] + begins[1]
     )
@@ -239,7 +240,7 @@ def _by_table(registers: Mapping[int, int], row: Row, word: Word) -> dict[int, i
     for register, rule in row.rules.items():
         if register == dwarf_cfi.CFA:
             continue
-        known = _saved(rule, registers, begin, word)
+        known = _restore_register(rule, registers, begin, word)
         if known is None:
             found.pop(register, None)
         else:
@@ -250,7 +251,9 @@ def _by_table(registers: Mapping[int, int], row: Row, word: Word) -> dict[int, i
     return found
 
 
-def _saved(rule: Rule | None, registers: Mapping[int, int], begin: int, word: Word) -> int | None:
+def _restore_register(
+    rule: Rule | None, registers: Mapping[int, int], begin: int, word: Word
+) -> int | None:
     if rule is None:
         return None
     kind, what = rule
@@ -260,11 +263,11 @@ def _saved(rule: Rule | None, registers: Mapping[int, int], begin: int, word: Wo
         return int(begin + what)
     if kind is dwarf_cfi.REGISTER:
         return registers.get(what)
-    value = dwarf_cfi.value(what, registers, word, begin)
+    value = dwarf_cfi.evaluate_expression(what, registers, word, begin)
     return word(value) if kind is dwarf_cfi.AT else value
 
 
-def _by_pointer(registers: Mapping[int, int], word: Word) -> dict[int, int]:
+def _step_by_pointer(registers: Mapping[int, int], word: Word) -> dict[int, int]:
     pointer = registers[FP]
     return {**registers, FP: word(pointer), PC: word(pointer + 8) & _ADDRESS, SP: pointer + 16}
 
@@ -274,7 +277,7 @@ def _by_pointer(registers: Mapping[int, int], word: Word) -> dict[int, int]:
 _EVAL = "_PyEval_EvalFrameDefault"
 
 
-def merged(native: list[Any], calls: list[Any]) -> list[Any]:
+def interleave_frames(native: list[Any], calls: list[Any]) -> list[Any]:
     """Frames of both, innermost first: in the place of each call of the interpreter's C function those that it runs.  calls: snapshot.Raw's
     calls().  That function is found by what it keeps on its stack, or else by its name, which not every program has."""
     if not calls:
@@ -282,7 +285,7 @@ def merged(native: list[Any], calls: list[Any]) -> list[Any]:
     left = list(reversed(calls))
     found: list[Any] = []
     for frame in native:
-        if left and _runs(frame, left[-1][1]):
+        if left and _is_interpreter_frame(frame, left[-1][1]):
             found += left.pop()[0]
         elif not frame.name.startswith(_EVAL):
             found.append(frame)
@@ -291,7 +294,7 @@ def merged(native: list[Any], calls: list[Any]) -> list[Any]:
     return found
 
 
-def _runs(frame: NativeFrame, entry: int) -> bool:
+def _is_interpreter_frame(frame: NativeFrame, entry: int) -> bool:
     if entry:
         return frame.end is not None and frame.begin <= entry < frame.end
     return frame.name.startswith(_EVAL)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-LARGEST = 1 << 20  # bytes of a stack
-ALL = 1 << 28  # of all stacks together
+STACK_LIMIT = 1 << 20  # bytes of a stack
+TOTAL_LIMIT = 1 << 28  # of all stacks together
 _STEP = 1 << 16
 # Those that give EINTR when a thread was stopped in them (man 7 signal), epoll_wait for one, are not among them.
-_STARTS_AGAIN = {
+_RESTARTABLE = {
     "futex",
     "select",
     "pselect6",
@@ -44,15 +44,20 @@ _STARTS_AGAIN = {
 }
 
 
-class Copy:
+class ThreadCopy:
     """registers: {number in DWARF: value}, all of them or those that the kernel tells; data: the stack from its pointer on."""
 
-    __slots__ = ("data", "registers", "start", "told")
+    __slots__ = ("data", "registers", "start", "syscall_words")
 
     def __init__(self, registers: Mapping[int, int], data: bytes, told: list[str] | None) -> None:
-        self.registers, self.data, self.start, self.told = registers, data, registers[SP], told
+        self.registers, self.data, self.start, self.syscall_words = (
+            registers,
+            data,
+            registers[SP],
+            told,
+        )
 
-    def word(self, address: int) -> int:
+    def read_word(self, address: int) -> int:
         """Raises IndexError, struct.error where it is not in the copy."""
         if address < self.start:
             raise IndexError("it lies outside of its stack")
@@ -60,7 +65,7 @@ class Copy:
         return int(word)
 
 
-class Capture:
+class ThreadCapture:
     """Of one process.  child: it was started by this one, which waits for its end."""
 
     def __init__(self, memory: Memory, child: bool = False) -> None:
@@ -70,33 +75,33 @@ class Capture:
         )  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
 
     @property
-    def late(self) -> bool:
-        """Whether a thread may stand still by and by, for HOLD_LIMIT, that the next still(), copies() or close() lets go on."""
+    def has_late(self) -> bool:
+        """Whether a thread may stand still by and by, for HOLD_LIMIT, that the next read_stopped(), copy_threads() or close() lets go on."""
         return bool(self._late)
 
     def close(self) -> None:
         """Those that were late go on."""
         if self._late:
             late = self._late
-            _tracer.continue_threads({*self._stop(late), *late})
+            _tracer.continue_threads({*self._stop_threads(late), *late})
 
-    def still(self, tids: Iterable[int], read: Callable[[], T]) -> tuple[Collection[int], T]:
+    def read_stopped(self, tids: Iterable[int], read: Callable[[], T]) -> tuple[Collection[int], T]:
         """({threads that stood still meanwhile}, what read() gave)."""
         stopped = {}
         try:
-            stopped = self._stop({*tids, *self._late})
+            stopped = self._stop_threads({*tids, *self._late})
             found = read()
         finally:
             stood = _tracer.continue_threads(stopped)
         return stood, found
 
-    def copies(
+    def copy_threads(
         self, tids: Iterable[int], waiting: bool, read: Callable[[], T]
-    ) -> tuple[dict[int, Copy], T]:
+    ) -> tuple[dict[int, ThreadCopy], T]:
         """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too.
         No copy is of a thread that went on before all was read."""
         told = {
-            tid: ["running"] if tid in self._late else self._told(tid)
+            tid: ["running"] if tid in self._late else self._read_syscall(tid)
             for tid in {*tids, *self._late}
         }
         waits = {
@@ -104,7 +109,9 @@ class Capture:
         }
         stopped, stood = {}, set()
         try:
-            stopped = self._stop([tid for tid, words in told.items() if words and tid not in waits])
+            stopped = self._stop_threads(
+                [tid for tid, words in told.items() if words and tid not in waits]
+            )
             registers = dict(stopped)
             if waiting:
                 registers.update(
@@ -112,9 +119,9 @@ class Capture:
                     for tid, words in waits.items()
                 )
             found = read()
-            most = min(LARGEST, ALL // max(len(registers), 1))
+            most = min(STACK_LIMIT, TOTAL_LIMIT // max(len(registers), 1))
             kept = {
-                tid: Copy(each, self._stack(each[SP], most), waits.get(tid))
+                tid: ThreadCopy(each, self._copy_stack(each[SP], most), waits.get(tid))
                 for tid, each in registers.items()
             }
         finally:
@@ -123,10 +130,14 @@ class Capture:
         return {
             tid: copy
             for tid, copy in kept.items()
-            if (tid in stood if copy.told is None else copy.told == self._told(tid))
+            if (
+                tid in stood
+                if copy.syscall_words is None
+                else copy.syscall_words == self._read_syscall(tid)
+            )
         }, found
 
-    def _stop(self, tids: Iterable[int]) -> dict[int, dict[int, int]]:
+    def _stop_threads(self, tids: Iterable[int]) -> dict[int, dict[int, int]]:
         """{thread that stands still: its registers}."""
         tids = [*tids][: _tracer.MOST_STOPPED]
         self._late.difference_update(tids)
@@ -139,7 +150,7 @@ class Capture:
         self._late.update(tid for tid, number in failed.items() if number == errno.EAGAIN)
         return {tid: dict(enumerate(registers)) for tid, registers in stopped.items()}
 
-    def _told(self, tid: int) -> list[str] | None:
+    def _read_syscall(self, tid: int) -> list[str] | None:
         """The words of what the kernel says of a thread's system call; None where it may not be read."""
         try:
             with open(f"/proc/{self._memory.pid}/task/{tid}/syscall") as file:
@@ -147,11 +158,11 @@ class Capture:
         except OSError:
             return None
 
-    def all_registers(self, tid: int, copy: Copy, call: str | None) -> Copy | None:
+    def all_registers(self, tid: int, copy: ThreadCopy, call: str | None) -> ThreadCopy | None:
         """Of a thread that waits in a system call of this name: the Copy with all its registers, or None where that may not be."""
-        if copy.told is None or not self._starts_again(tid, copy.told, call):
+        if copy.syscall_words is None or not self._is_restartable(tid, copy.syscall_words, call):
             return None
-        stopped = self._stop([tid])
+        stopped = self._stop_threads([tid])
         _tracer.continue_threads(stopped)
         registers = stopped.get(tid)
         if registers is None or (registers[SP], registers[PC]) != (
@@ -159,12 +170,12 @@ class Capture:
             copy.registers[PC],
         ):
             return None
-        return Copy(registers, copy.data, copy.told)
+        return ThreadCopy(registers, copy.data, copy.syscall_words)
 
-    def _starts_again(self, tid: int, told: list[str], call: str | None) -> bool:
+    def _is_restartable(self, tid: int, told: list[str], call: str | None) -> bool:
         """A read does of a pipe, a terminal and a file; of a socket it may have a time limit."""
         if call != "read":
-            return call in _STARTS_AGAIN
+            return call in _RESTARTABLE
         try:
             return not os.readlink(
                 f"/proc/{self._memory.pid}/task/{tid}/fd/{int(told[1], 16)}"
@@ -172,7 +183,7 @@ class Capture:
         except (OSError, LookupError, ValueError):
             return False
 
-    def _stack(self, start: int, most: int) -> bytes:
+    def _copy_stack(self, start: int, most: int) -> bytes:
         """As much of it as there is, up to about `most` bytes."""
         data, at = [], start
         while at - start < most:
@@ -182,12 +193,12 @@ class Capture:
             except OSError as error:
                 if error.errno != errno.EFAULT:
                     break
-                data.append(self._pages(at, size))
+                data.append(self._copy_pages(at, size))
                 break
             at += size
         return b"".join(data)
 
-    def _pages(self, at: int, size: int) -> bytes:
+    def _copy_pages(self, at: int, size: int) -> bytes:
         """What is there of a part that is not there as a whole."""
         data, end = [], at + size
         while at < end:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pydtrace.symbols import elf
 
-_PATIENCE = 20.0  # seconds of a processor
+_TIME_LIMIT = 20.0  # seconds of a processor
 _RULES = 1 << 12  # different ones whose meaning is kept: the C library has 300
 _BP, _SP, _PC = 6, 7, 16
 _WORD = 8
@@ -27,11 +27,11 @@ _RETURNS = (dwarf_cfi.OFFSET, -_WORD)
 _JUMP = bytes((0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22))
 
 
-class Left(Exception):
+class NoTable(Exception):
     """The file has no table; the message says why."""
 
 
-class Table:
+class UnwindTable:
     """base: the address, as linked, that the rows count from; rows: bytes, unwound.ROW each; segments: of the file."""
 
     __slots__ = ("base", "rows", "segments")
@@ -43,20 +43,20 @@ class Table:
         return len(self.rows) // unwind_rows.ROW.size
 
 
-def compiled(
+def build_table(
     file: elf.ElfFile, most: int = unwind_rows.ROWS, beat: Callable[[], None] = lambda: None
-) -> Table:
+) -> UnwindTable:
     """most: rows; beat: called for each function.  Raises Left, elf.BadFile."""
-    words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _PATIENCE
+    words, base, end, last, until = array.array("I"), None, 0, -1, time.thread_time() + _TIME_LIMIT
     known: dict[object, int] = {}
-    for function in dwarf_cfi.Tables(file).functions():
+    for function in dwarf_cfi.FrameTables(file).iter_functions():
         beat()
         if time.thread_time() > until:
-            raise Left("its tables take too long to read")
+            raise NoTable("its tables take too long to read")
         for begin, following, row in function:
             base = begin if base is None else base
             if begin < end or following - base >= 1 << 32:
-                raise Left("its tables are not in order, or of too much code")
+                raise NoTable("its tables are not in order, or of too much code")
             if begin > end and words and last != unwind_rows.POINTER:
                 words.extend((end - base, unwind_rows.POINTER))
                 last = unwind_rows.POINTER
@@ -71,33 +71,33 @@ def compiled(
             if rule is None:
                 if len(known) == _RULES:  # a stranger's file may have millions
                     known.clear()
-                rule = known[key] = rule_of(row)
+                rule = known[key] = encode_rule(row)
             if rule != last:
                 words.extend((begin - base, rule))
                 last = rule
             end = following
         if len(words) > 2 * most - 4:
-            raise Left(f"its tables have more than {most:,} rows")
+            raise NoTable(f"its tables have more than {most:,} rows")
     if base is None:
-        raise Left("it has no tables")
+        raise NoTable("it has no tables")
     words.extend((end - base, unwind_rows.POINTER))
-    return Table(base, words.tobytes(), file.segments)
+    return UnwindTable(base, words.tobytes(), file.segments)
 
 
-def rule_of(row: dwarf_cfi.Row) -> int:
+def encode_rule(row: dwarf_cfi.CfiRow) -> int:
     """What a row says, for a program."""
     rules, begin = row.rules, row.rules.get(dwarf_cfi.CFA)
     if row.signal:
         return (
             unwind_rows.SIGNAL
-            if begin == _kept(unwind_rows.SIGNAL_SP) and _are_a_signal_s(row)
+            if begin == _signal_cfa(unwind_rows.SIGNAL_SP) and _are_signal_rules(row)
             else unwind_rows.POINTER
         )
     if row.returns == _PC and rules.get(_PC, _RETURNS) is None:
         return unwind_rows.OUTERMOST
     if begin is None or row.returns != _PC or rules.get(_PC) != _RETURNS:
         return unwind_rows.POINTER
-    saved = _saved(rules.get(_BP))
+    saved = _saved_words(rules.get(_BP))
     if saved is None:
         return unwind_rows.POINTER
     if begin[0] is dwarf_cfi.EXPRESSION:
@@ -117,7 +117,7 @@ def rule_of(row: dwarf_cfi.Row) -> int:
         return unwind_rows.POINTER
 
 
-def _saved(rule: dwarf_cfi.Rule | None) -> int | None:
+def _saved_words(rule: dwarf_cfi.Rule | None) -> int | None:
     """How many words below the frame's begin rbp is, 0: it is the caller's; None where it is elsewhere."""
     if rule is None:
         return 0
@@ -132,20 +132,20 @@ def _saved(rule: dwarf_cfi.Rule | None) -> int | None:
     return int(-where // _WORD)
 
 
-def _kept(offset: int) -> tuple[str, bytes]:
+def _signal_cfa(offset: int) -> tuple[str, bytes]:
     """The rule of a frame that begins where a word at this distance from rsp says."""
-    return dwarf_cfi.EXPRESSION, _above(offset) + b"\x06"
+    return dwarf_cfi.EXPRESSION, _above_rsp(offset) + b"\x06"
 
 
-def _above(offset: int) -> bytes:
+def _above_rsp(offset: int) -> bytes:
     """An expression: rsp, and so much more, as the C library writes it."""
     return (
         bytes((0x77, offset & 0x7F | 0x80, offset >> 7)) if offset > 63 else bytes((0x77, offset))
     )
 
 
-def _are_a_signal_s(row: dwarf_cfi.Row) -> bool:
+def _are_signal_rules(row: dwarf_cfi.CfiRow) -> bool:
     return all(
-        row.rules.get(register) == (dwarf_cfi.AT, _above(offset))
+        row.rules.get(register) == (dwarf_cfi.AT, _above_rsp(offset))
         for register, offset in ((_BP, unwind_rows.SIGNAL_BP), (_PC, unwind_rows.SIGNAL_PC))
     )

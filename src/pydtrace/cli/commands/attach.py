@@ -17,9 +17,9 @@ from pydtrace.engine import NoPyusdt
 from pydtrace.engine.embedded.young_processes import has_python_provider
 from pydtrace.process.file_view import sees_same_file
 from pydtrace.process.identity import is_alive
-from pydtrace.remote_python.remote_exec import take_back
-from pydtrace.remote_python.remote_python import NoStacks, Python
-from pydtrace.untrusted.watchdog import SECONDS, watched
+from pydtrace.remote_python.remote_exec import cancel_script
+from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
 
 from .attach_file import BRING, make_attach_file
 
@@ -31,12 +31,12 @@ class NotAttached(Exception):
     """Why not, and what can be done instead."""
 
 
-def _checked(pid: int) -> Python:
+def _checked(pid: int) -> RemotePython:
     """The CPython of a process.  Only a pyusdt of the same version can be brought in, as the statement loads an extension of ours
     there, and from OLDEST on.  NotAttached."""
     try:
-        python = Python(pid)
-    except NoStacks as error:
+        python = RemotePython(pid)
+    except StackReadError as error:
         raise NotAttached(str(error)) from None
     theirs, ours = int(python.layout["minor"]), sys.version_info[1]
     if theirs < OLDEST:
@@ -45,8 +45,7 @@ def _checked(pid: int) -> Python:
         )
     if theirs != ours:
         raise NotAttached(
-            f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the "
-            f"`pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed"
+            f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the `pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed"
         )
     return python
 
@@ -61,8 +60,7 @@ def _check_view(pid: int, paths: list[str]) -> None:
         ) from None
     if other:
         raise NotAttached(
-            f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of "
-            f"its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.PYTHON_ADVICE}"
+            f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.PYTHON_ADVICE}"
         )
 
 
@@ -70,9 +68,9 @@ def attach(pid: int) -> None:
     """Returns once the provider is in the process.  NotAttached."""
     if has_python_provider(pid):
         return
-    with watched(
+    with watchdog(
         f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
-        PATIENCE + SECONDS,
+        PATIENCE + TIMEOUT,
     ):
         python = _checked(pid)
         try:
@@ -104,10 +102,10 @@ def _wait(pid: int) -> bool:
     return True
 
 
-def _take_back(python: Python, script: str) -> bool:
+def _take_back(python: RemotePython, script: str) -> bool:
     """Whether the process had not begun yet to run the script: it never will."""
     try:
-        return bool(take_back(python, script))
+        return bool(cancel_script(python, script))
     except OSError:  # it has ended
         return False
 
@@ -116,8 +114,5 @@ def _why_not(pid: int, taken_back: bool) -> str:
     if not is_alive(pid):
         return "has ended"
     if taken_back:
-        return (
-            f"has not run our statement within {PATIENCE:g} s, and will not run it: it waits in code that is not Python's. Try again "
-            "when it runs Python"
-        )
+        return f"has not run our statement within {PATIENCE:g} s, and will not run it: it waits in code that is not Python's. Try again when it runs Python"
     return f"has begun to run our statement, but has no provider after {PATIENCE:g} s: its standard error says why"

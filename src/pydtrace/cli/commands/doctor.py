@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 from pydtrace.engine import EngineError
-from pydtrace.engine.kernel.kernel_errors import CAPABILITIES, effective
+from pydtrace.engine.kernel.kernel_errors import CAPABILITIES, effective_capabilities
 from pydtrace.symbols import elf
 
 _WATCHER = "pyusdt-watch"  # the thread, as c/target/watcher.c names it
@@ -182,10 +182,10 @@ def what_uprobes_do(version: tuple[int, int]) -> str:
 
 def _tried() -> str:
     """Where the kernel engine attaches, found by its own trial; "" if this user may not attach."""
-    from pydtrace.engine.kernel.attach import cheapest_place
+    from pydtrace.engine.kernel.attach import find_cheapest_nop
 
     try:
-        place = cheapest_place()
+        place = find_cheapest_nop()
     except OSError:
         return ""
     return f"; the kernel engine attaches at {f'+{place}' if place else 'the nop'} here, as tried"
@@ -203,7 +203,7 @@ def _uprobes() -> Finding:
 
 
 def _rights() -> Finding:
-    mask = effective()
+    mask = effective_capabilities()
     held = [name for name, bit in CAPABILITIES.items() if mask >> bit & 1]
     lockdown = re.search(r"\[(\w+)\]", _read("/sys/kernel/security/lockdown") or "")
     if lockdown and lockdown[1] == "confidentiality":

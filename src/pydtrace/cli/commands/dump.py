@@ -14,13 +14,18 @@ from collections import namedtuple
 from pydtrace._tracer import Memory
 from pydtrace.process import proc_threads
 from pydtrace.remote_python import native_dump, python_threads
-from pydtrace.remote_python.asyncio_tasks import Tasks
-from pydtrace.remote_python.code_objects import Codes
-from pydtrace.remote_python.deadlocks import Locks, circles
-from pydtrace.remote_python.remote_python import NoPython, NoStacks, Python, refusal
+from pydtrace.remote_python.asyncio_tasks import AsyncioTasks
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.deadlocks import LockReader, find_cycles
+from pydtrace.remote_python.remote_python import (
+    PythonNotFound,
+    RemotePython,
+    StackReadError,
+    make_read_error,
+)
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
-from pydtrace.untrusted.watchdog import watched
+from pydtrace.untrusted.watchdog import watchdog
 from pydtrace.unwind.native_unwinder import NativeFrame
 
 TYPE_CHECKING = False
@@ -58,43 +63,43 @@ def look(
 ) -> tuple[Process, list[Any], list[Any]]:
     """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process;
     stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
-    with watched(f"pyusdt: process {pid} does not let its memory be read: gave up"):
+    with watchdog(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         try:
-            python = Python(pid)
-        except NoPython as error:
+            python = RemotePython(pid)
+        except PythonNotFound as error:
             if not native:
-                raise NoPython(f"{error}; {_OTHERS}") from None
+                raise PythonNotFound(f"{error}; {_OTHERS}") from None
             return Process(pid, None, {}), _native_threads(pid), []
-        codes = Codes(python)
-        walker = python.walker(frames, _TRIES, native)
+        codes = CodeObjects(python)
+        walker = python.make_walker(frames, _TRIES, native)
         threads = (
-            native_dump.of_process(pid, python.memory, python, codes, walker)
+            native_dump.dump_threads(pid, python.memory, python, codes, walker)
             if native
-            else python_threads.of_process(python, walker, codes, stop)
+            else python_threads.read_threads(python, walker, codes, stop)
         )
-        tasks = Tasks(python, codes).all(threads)
-        waiting = Locks(python, codes).waiting(threads)
+        tasks = AsyncioTasks(python, codes).read_all(threads)
+        waiting = LockReader(python, codes).find_waiting(threads)
         names = ThreadNames(python, codes)
         for thread in threads:
-            thread.name = names.name(thread.home, thread.ident, thread.task)
-        python.check()
+            thread.name = names.find_name(thread.home, thread.ident, thread.kernel_thread)
+        python.check_running()
         bound([*threads, *tasks])
         return Process(pid, python.layout["minor"], waiting), threads, tasks
 
 
-def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | NoStacks]:
+def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | StackReadError]:
     """What look() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
     they may be no Pythons, and they may end."""
     asked = list(dict.fromkeys(options.pids))
     found = (
-        [child for pid in asked for child in proc_threads.descendants(pid)]
+        [child for pid in asked for child in proc_threads.list_descendants(pid)]
         if options.subprocesses
         else []
     )
     for pid in dict.fromkeys([*asked, *found]):
         try:
             yield look(pid, options.frames, options.native, not options.no_stop)
-        except NoStacks as error:
+        except StackReadError as error:
             if pid in asked:
                 yield error
 
@@ -103,8 +108,8 @@ def _native_threads(pid: int) -> list[Any]:
     try:
         memory = Memory(pid)
     except OSError as error:
-        raise refusal(pid, error) from None
-    threads: list[Any] = native_dump.of_process(pid, memory, None, None, None)
+        raise make_read_error(pid, error) from None
+    threads: list[Any] = native_dump.dump_threads(pid, memory, None, None, None)
     bound(threads)
     return threads
 
@@ -125,16 +130,20 @@ def bound(listed: list[Any], room: int = ROOM) -> None:
 
 def doing(thread: Any, holder: int | None = None) -> str:
     """What a thread does, in words; holder: the thread that holds the lock it waits for."""
-    said = [thread.task.state if thread.task else "state unknown"]
-    if thread.task and thread.task.call and thread.task.letter != "R":
+    said = [thread.kernel_thread.state if thread.kernel_thread else "state unknown"]
+    if (
+        thread.kernel_thread
+        and thread.kernel_thread.syscall
+        and thread.kernel_thread.state_letter != "R"
+    ):
         said = [
-            f"{thread.task.state}, in {thread.task.call}"
-            if thread.task.halted
-            else f"waits in {thread.task.call}"
+            f"{thread.kernel_thread.state}, in {thread.kernel_thread.syscall}"
+            if thread.kernel_thread.is_stopped
+            else f"waits in {thread.kernel_thread.syscall}"
         ]
     if holder is not None:
         said = [f"waits for a lock that thread {holder} holds"]
-    if thread.gil:
+    if thread.has_gil:
         said.append("holds the GIL")
     return ", ".join(said)
 
@@ -147,13 +156,17 @@ def frame_line(frame: Any) -> str:
 
 
 def thread_text(thread: Any, waiting: dict[int, int]) -> str:
-    holder = waiting.get(thread.task.tid) if thread.task else None
+    holder = waiting.get(thread.kernel_thread.tid) if thread.kernel_thread else None
     name = f" ({escape_for_terminal(thread.name)})" if thread.name else ""
-    lines = [f"Thread {thread.task.tid if thread.task else '?'}{name}: {doing(thread, holder)}\n"]
+    lines = [
+        f"Thread {thread.kernel_thread.tid if thread.kernel_thread else '?'}{name}: {doing(thread, holder)}\n"
+    ]
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
     lines += [frame_line(frame) for frame in thread.frames]
     lines += (
-        [f"    (its native frames are not all here: {thread.native})\n"] if thread.native else []
+        [f"    (its native frames are not all here: {thread.native_remark})\n"]
+        if thread.native_remark
+        else []
     )
     lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark in _OUTER]
     if len(lines) == 1:
@@ -187,11 +200,14 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
     found: list[tuple[Any, Any]] = []
     for thread in threads:
         if (
-            thread.task is None
-            or thread.task.letter == "R"
-            or thread.task.halted
-            or not thread.task.call
-            or (thread.task.call == "futex" and thread.task.tid not in process.waiting)
+            thread.kernel_thread is None
+            or thread.kernel_thread.state_letter == "R"
+            or thread.kernel_thread.is_stopped
+            or not thread.kernel_thread.syscall
+            or (
+                thread.kernel_thread.syscall == "futex"
+                and thread.kernel_thread.tid not in process.waiting
+            )
         ):
             continue
         places = {(each.name, each.file, each.line) for each in thread.frames}
@@ -211,9 +227,9 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
 def halted(pid: int, threads: list[Any]) -> list[str]:
     """What keeps the whole process from running, told in a line, and what lets it go on.  Of a frozen one some threads stay where they
     wait (cgroups' first version)."""
-    tasks = [thread.task for thread in threads if thread.task]
-    states = {task.state for task in tasks if task.halted}
-    if proc_threads.FROZEN not in states and not all(task.halted for task in tasks):
+    tasks = [thread.kernel_thread for thread in threads if thread.kernel_thread]
+    states = {task.state for task in tasks if task.is_stopped}
+    if proc_threads.FROZEN not in states and not all(task.is_stopped for task in tasks):
         return []
     return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted(states)]
 
@@ -223,9 +239,9 @@ def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
     head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
     told = halted(process.pid, threads)
-    told += [f"Dead lock: {circle_text(each)}\n" for each in circles(process.waiting)]
+    told += [f"Dead lock: {circle_text(each)}\n" for each in find_cycles(process.waiting)]
     told += [
-        f"Blocked loop: task {escape_for_terminal(task.name)} waits in {thread.task.call}, so no other task of thread {thread.task.tid} has its turn\n"
+        f"Blocked loop: task {escape_for_terminal(task.name)} waits in {thread.kernel_thread.syscall}, so no other task of thread {thread.kernel_thread.tid} has its turn\n"
         for thread, task in blocked(process, threads, tasks)
     ]
     parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]
@@ -241,16 +257,16 @@ def frame_object(frame: Any) -> dict[str, Any]:
 
 
 def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
-    task = thread.task
+    task = thread.kernel_thread
     return {
         "tid": task and task.tid,
         "name": thread.name,
         "state": task and task.state,
-        "call": task and task.call,
-        "gil": thread.gil,
+        "call": task and task.syscall,
+        "gil": thread.has_gil,
         "waits_for": task and waiting.get(task.tid),
         "marks": thread.marks,
-        "native": thread.native,
+        "native": thread.native_remark,
         "frames": [frame_object(each) for each in thread.frames],
     }
 
@@ -272,9 +288,13 @@ def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
                 "pid": process.pid,
                 "python": version,
                 "threads": [thread_object(each, process.waiting) for each in threads],
-                "dead_locks": circles(process.waiting),
+                "dead_locks": find_cycles(process.waiting),
                 "blocked_loops": [
-                    {"thread": thread.task.tid, "task": task.name, "call": thread.task.call}
+                    {
+                        "thread": thread.kernel_thread.tid,
+                        "task": task.name,
+                        "call": thread.kernel_thread.syscall,
+                    }
                     for thread, task in blocked(process, threads, tasks)
                 ],
                 "tasks": [task_object(each) for each in tasks],

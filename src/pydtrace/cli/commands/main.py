@@ -179,7 +179,7 @@ def dump_command(options: Namespace) -> int:
 
 
 def profile_command(options: Namespace) -> int:
-    from pydtrace.remote_python.remote_python import EndedUnseen, NoStacks
+    from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
 
     from . import profile
 
@@ -190,10 +190,10 @@ def profile_command(options: Namespace) -> int:
     try:
         found = profile.collect(options)
         show(profile.output(found, options))
-    except EndedUnseen as error:
+    except EndedBeforePython as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return profile.exit_status(error.status) or 1
-    except NoStacks as error:
+    except StackReadError as error:
         raise Failure(error) from None
     except OSError as error:
         raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None

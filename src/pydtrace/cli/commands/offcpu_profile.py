@@ -14,13 +14,13 @@ from pydtrace.cli.pydtrace.signals import Interrupts, command_that_waits
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, Targets
-from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.options import Options
 from pydtrace.process.identity import is_alive
 from pydtrace.profile.stack_profile import Profile
-from pydtrace.remote_python.remote_python import NoProcess, NoStacks
+from pydtrace.remote_python.remote_python import ProcessNotFound, StackReadError
 from pydtrace.sinks.offcpu_sink import PER_SECOND, Waits, script
-from pydtrace.untrusted.watchdog import watched
+from pydtrace.untrusted.watchdog import watchdog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _INSTEAD = "--wall shows by samples where threads wait, and needs no root"
 def collect(options: Namespace) -> Profile:
     """Raises NoStacks; OSError where the command can not be started."""
     if options.pid is not None and not is_alive(options.pid):
-        raise NoProcess.of(options.pid)
+        raise ProcessNotFound.for_pid(options.pid)
     command = command_that_waits(options.command)
     targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)
     settings = Options()
@@ -44,7 +44,7 @@ def collect(options: Namespace) -> Profile:
         _open(driver, _compiled(settings, command.pid if command else options.pid, options))
         return _traced(driver, options)
     except EngineError as error:
-        raise NoStacks(str(error)) from None
+        raise StackReadError(str(error)) from None
     finally:
         driver.close()
 
@@ -53,11 +53,11 @@ def _open(driver: Driver, program: Any) -> None:
     try:
         driver.open(program)
     except EngineError as error:
-        raise NoStacks(f"--off-cpu: {error}; {_INSTEAD}") from None
+        raise StackReadError(f"--off-cpu: {error}; {_INSTEAD}") from None
 
 
 def _compiled(settings: Options, target: int, options: Namespace) -> Any:
-    compiler = Compiler(settings, default_macros(target), kernel=Structs())
+    compiler = Compiler(settings, default_macros(target), kernel=KernelBtf())
     compiler.add(script(options.frames, options.subprocesses), None)
     return compiler.finish()
 
@@ -69,7 +69,9 @@ def _traced(driver: Driver, options: Namespace) -> Profile:
         driver.begin(waits)
         began = time.monotonic_ns()
         if options.pid is not None:
-            with watched(f"pyusdt: process {options.pid} does not let its memory be read: gave up"):
+            with watchdog(
+                f"pyusdt: process {options.pid} does not let its memory be read: gave up"
+            ):
                 waits.waited(options.pid, began)
 
         def between() -> None:

@@ -15,11 +15,11 @@ import time
 
 from pydtrace.cli.pydtrace.signals import Interrupts, command_that_waits
 from pydtrace.engine import Targets
-from pydtrace.profile.sampler import WORDS, Options, Sampler
+from pydtrace.profile.sampler import WORDS, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
-from pydtrace.remote_python.remote_python import EndedUnseen, NoStacks
+from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
 from pydtrace.sinks.atomic_file import Aside
-from pydtrace.untrusted.watchdog import watched
+from pydtrace.untrusted.watchdog import watchdog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def sample(
     while not ended() and (options.duration is None or clock.seconds < options.duration):
         if options.subprocesses:
             look_for_children.run(sampler.add_children)
-        sampler.retry(fresh=not retry)
-        if not sampler.look() or (
-            options.pid is not None and not sampler.has_any and not profile.looks
+        sampler.retry_waiting(fresh=not retry)
+        if not sampler.sample_processes() or (
+            options.pid is not None and not sampler.has_processes and not profile.looks
         ):
             break
         if shows and tell:
@@ -149,18 +149,18 @@ def collect(options: Namespace) -> Profile:
                 command.stop(sampling)
     if not profile.looks:
         if sampling.stopping and why_none:
-            raise NoStacks(f"interrupted before a Python was seen; the last look: {why_none}")
+            raise StackReadError(f"interrupted before a Python was seen; the last look: {why_none}")
         if command and command.poll():
-            raise EndedUnseen.of(
+            raise EndedBeforePython.for_command(
                 command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status)
             )
-        raise why_none or NoStacks(
+        raise why_none or StackReadError(
             f"process {command.pid if command else options.pid} has ended, and no Python was seen in it"
         )
     return profile
 
 
-def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStacks | None:
+def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> StackReadError | None:
     """Fills the profile; why nothing was seen."""
     command = sampling.targets.command
     pid = command.pid if command else options.pid
@@ -168,10 +168,10 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStac
     def ended() -> bool:
         return sampling.stopping or (command is not None and command.poll())
 
-    with watched(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
+    with watchdog(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
         sampler = Sampler(
             profile,
-            Options(
+            SamplerOptions(
                 _which(options),
                 options.lines,
                 options.threads,
@@ -188,13 +188,13 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> NoStac
             if command:
                 command.watch_group()
                 command.start()
-            sampler.add(pid)
+            sampler.add_process(pid)
             clock = Clock(options.rate, profile)
             sample(sampler, profile, clock, options, ended)
             profile.seconds = clock.seconds
         finally:
             sampler.close()
-    why_none: NoStacks | None = sampler.why_none
+    why_none: StackReadError | None = sampler.no_python_reason
     return why_none
 
 

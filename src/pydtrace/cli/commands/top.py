@@ -216,7 +216,7 @@ class Looks:
     def _look_into_kernel(self, found: dict[Who, Row], seconds: float) -> None:
         """Those that have programs in the kernel, and who else raises semaphores.  Where these are is known until the process has other
         probes."""
-        tracers = bpf_tracers.tracers()
+        tracers = bpf_tracers.find_tracers()
         rates = self._rates(tracers, seconds)
         before, self._sites = self._sites, {}
         for who, row in found.items():
@@ -227,10 +227,12 @@ class Looks:
             ) or self._semaphores(row.pid)
             told = 0
             for tracer in tracers:
-                if links := tracer.of(row.pid, paths):
+                if links := tracer.links_of(row.pid, paths):
                     row.kernel.append(tracer.pid)
                     told += sum(link.counters for link in links)
-                    alone = [rates[tracer.pid, program] for program in tracer.alone(row.pid)]
+                    alone = [
+                        rates[tracer.pid, program] for program in tracer.exclusive_programs(row.pid)
+                    ]
                     if self._counting and alone:
                         row.runs = (row.runs or 0.0) + sum(alone)
             row.others = max(0, raised(row.pid, addresses) - told)
@@ -257,7 +259,7 @@ class Looks:
         self._ran, before, self._lost = (
             now,
             self._lost,
-            {tracer.pid: tracer.lost() for tracer in tracers},
+            {tracer.pid: tracer.count_drops() for tracer in tracers},
         )
         self.kernel = []
         for tracer in sorted(tracers, key=lambda tracer: tracer.pid):
@@ -321,8 +323,8 @@ class NoScreen(Exception):
 
 def tables(interval: float) -> tuple[list[list[list[str]]], list[str]]:
     """What came in one interval: one or two tables as rows of cells, the headings first; and the foot."""
-    with bpf_tracers.Statistics() as statistics:
-        looks = Looks(counting := not statistics.lack)
+    with bpf_tracers.RunStatistics() as statistics:
+        looks = Looks(counting := not statistics.reason)
         looks.rows()
         time.sleep(interval)
         rows = ordered(looks.rows(), SORTS[0])
@@ -345,11 +347,11 @@ def watch(interval: float) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     with (
-        bpf_tracers.Statistics() as statistics,
+        bpf_tracers.RunStatistics() as statistics,
         Keys(sys.stdin.fileno()) as keys,
         Live(console=console, screen=True, auto_refresh=False) as screen,
     ):
-        _watch(keys, screen, interval, not statistics.lack)
+        _watch(keys, screen, interval, not statistics.reason)
 
 
 def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:

@@ -16,7 +16,7 @@ from pydtrace.dlang.compile import Compiler, default_macros, dump
 from pydtrace.dlang.compile_errors import GenerationError, LibraryError, PreprocessError
 from pydtrace.dlang.front.probe_descriptions import OWN
 from pydtrace.engine import Targets, probe_signatures
-from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.sinks.output_file import show
 from pydtrace.suggestions import append_hint, closest_match
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
@@ -74,7 +74,7 @@ def text_of(request: Request) -> bytes:
 
 def compile_requests(arguments: Arguments, target: int) -> Compiled:
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
-    compiler = Compiler(arguments.options, default_macros(target), kernel=Structs())
+    compiler = Compiler(arguments.options, default_macros(target), kernel=KernelBtf())
     compiler.names.probes = lambda: all_probes(arguments)
     if arguments.hosts is not None:
         from pydtrace.dlang import host_placement as many
@@ -131,7 +131,7 @@ def show_dumps(arguments: Arguments, stage: str) -> None:
     for request in arguments.requests:
         text = text_of(request)
         given = [request.script or PROGRAM, *arguments.operands]
-        compiler = Compiler(arguments.options, arguments=given, kernel=Structs())
+        compiler = Compiler(arguments.options, arguments=given, kernel=KernelBtf())
         show(dump(stage, compiler, text, request.script, request.level) + "\n")
 
 

@@ -45,7 +45,9 @@ def matching(probes: Sequence[Probe], description: Any, glob: Glob) -> list[int]
     def is_meant(probe: Any) -> bool:
         if not (glob(parts[0], probe[0]) and glob(parts[3], probe[3])):
             return False
-        stands = getattr(probe, "stands", None)  # by its symbol, and as C++ and Rust write it
+        stands = getattr(
+            probe, "is_function_match", None
+        )  # by its symbol, and as C++ and Rust write it
         if not (glob(parts[2], probe[2]) or stands and stands(parts[2])):
             return False
         return any(

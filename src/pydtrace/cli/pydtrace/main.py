@@ -25,7 +25,7 @@ from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.dlang.front.probe_descriptions import OWN
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, NoSuchProcess, Targets, probe_signatures
-from pydtrace.engine.kernel.kernel_structs import Structs
+from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.sinks.output_file import Output, OutputError, show
 from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
@@ -240,7 +240,7 @@ def describer(arguments: Arguments) -> Any:
     from pydtrace.engine.probe_kinds import OTHER, probe_kind
 
     names = Names()
-    names.kernel = KernelTypes(Structs())  # of raw tracepoints
+    names.kernel = KernelTypes(KernelBtf())  # of raw tracepoints
     names.options = arguments.options  # they decide what a float is
     names.told = probe_signatures.signatures_of_processes(arguments.options, arguments.pids)
 
@@ -270,7 +270,7 @@ def write_headers(arguments: Arguments) -> int:
     if not scripts and arguments.output is None:
         raise cli.UsageError("-h requires an output file if no scripts are specified", usage=False)
     path = default_path(scripts[-1]) if arguments.output is None else arguments.output
-    compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
+    compiler = Compiler(arguments.options, default_macros(), kernel=KernelBtf())
     add_requests(compiler, arguments)
     try:
         with open(path, "w", encoding="utf-8") as file:
@@ -301,7 +301,7 @@ def link(arguments: Arguments) -> int:
             os.unlink(path)
         raise Failure(f"{failed}: link type 1 (DOF) no longer supported")
     arguments.operands = []  # they name the object files that dtrace would change
-    compiler = Compiler(arguments.options, default_macros(), kernel=Structs())
+    compiler = Compiler(arguments.options, default_macros(), kernel=KernelBtf())
     add_requests(compiler, arguments)
     reason = too_long(compiler.names.providers)
     if reason is not None:

@@ -149,7 +149,9 @@ _TCP_ARGUMENTS = (
 def library(kernel):
     """kernel.offset(structure, member): in the running kernel's struct, None where it has none."""
     needed = [*_MEMBERS.items(), *kernel_packets.MEMBERS.items()]
-    if any(kernel.offset(name, member) is None for name, members in needed for member in members):
+    if any(
+        kernel.member_offset(name, member) is None for name, members in needed for member in members
+    ):
         return ""
     names = [
         f"inline int TCP_STATE_{state.upper().replace('-', '_')} = {number};"

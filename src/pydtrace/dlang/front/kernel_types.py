@@ -75,7 +75,7 @@ def library(kernel, queues):
     """kernel.offset(structure, member): in the running kernel's struct, None where it has none.  queues: what names
     cpuinfo_t is declared, too."""
     if any(
-        kernel.offset(name, member) is None
+        kernel.member_offset(name, member) is None
         for name, members in _MEMBERS.items()
         for member in members
     ):

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """The running kernel's own types: its structs, unions, enumerations and typedefs, and what its raw tracepoints are given.
 
-In: who reads the kernel's type information (engine/kernel/structs.Structs).  Out: types.Type, as a program's own ones are.
+In: who reads the kernel's type information (engine/kernel/kernel_structs.KernelBtf).  Out: types.Type, as a program's own ones are.
 Always: a struct's members are read when they are first asked for, since each leads to thousands of others; what the program itself
 declares by a name is meant first.  Members are where the kernel has them, which is C's way and not D's.
 Source of the format: Linux Documentation/bpf/btf.rst.
@@ -32,7 +32,7 @@ _DEEPEST = 8  # unnamed structs in unnamed structs
 
 
 class KernelTypes:
-    """structs: engine/kernel/structs.Structs."""
+    """structs: engine/kernel/kernel_structs.KernelBtf."""
 
     def __init__(self, structs):
         self._structs = structs
@@ -40,7 +40,7 @@ class KernelTypes:
 
     def tagged(self, kind, tag):
         """The type that `struct tag` and its like is in the kernel, or None."""
-        ident = self._structs.find(_KINDS[kind], tag)
+        ident = self._structs.find_type(_KINDS[kind], tag)
         return ident and self._type(ident)
 
     def typedef(self, name):
@@ -48,21 +48,21 @@ class KernelTypes:
         types: a variable may be called as one of the kernel's thousands."""
         if not name.endswith("_t") and name.removeprefix("__") not in _TYPEDEFS:
             return None
-        ident = self._structs.find(TYPEDEF, name)
+        ident = self._structs.find_type(TYPEDEF, name)
         return ident and self._type(ident)
 
     def enumerator(self, name):
         """The value of one of the kernel's enumerators, or None."""
-        return self._structs.enumerator(name)
+        return self._structs.enumerator_value(name)
 
     def tracepoint(self, name):
         """[type] of what a raw tracepoint is given, or None where that is not known."""
-        found = self._structs.tracepoint(name)
+        found = self._structs.tracepoint_types(name)
         return found and [self._type(of) for of in found]
 
     def system_call(self, name):
         """[type] of a system call's arguments, or None where that is not known."""
-        found = self._structs.system_call(name)
+        found = self._structs.syscall_types(name)
         return found and [self._spoken(words) for words in found]
 
     def _spoken(self, text):
@@ -81,7 +81,9 @@ class KernelTypes:
         else:
             name = " ".join(words)
             ident = (
-                None if name in t.BASIC or name in t.TYPEDEFS else self._structs.find(TYPEDEF, name)
+                None
+                if name in t.BASIC or name in t.TYPEDEFS
+                else self._structs.find_type(TYPEDEF, name)
             )
             found = t.BASIC.get(name) or t.TYPEDEFS.get(name) or ident and self._type(ident)
         found = found or (t.VOID if pointers else t.INT64)
@@ -96,7 +98,7 @@ class KernelTypes:
         return found
 
     def _make(self, ident):
-        row = ident and self._structs.row(ident)
+        row = ident and self._structs.read_type(ident)
         if not row:
             return t.VOID
         if row.kind in _SAME:
@@ -110,7 +112,7 @@ class KernelTypes:
         return _MAKERS.get(row.kind, _function)(self, ident, row)
 
     def _integer(self, _, row):
-        encoding = self._structs.word(row.place) >> 24
+        encoding = self._structs.read_word(row.place) >> 24
         words = [word for word in _ORDER for _ in range(row.name.split().count(word))]
         spelled = " ".join(word for word in words if word != "int" or len(words) == 1)
         if row.size > 8 or encoding & _BOOL or spelled not in t.BASIC:
@@ -122,21 +124,21 @@ class KernelTypes:
         return t.FLOATS["float" if row.size == 4 else "double"]
 
     def _array(self, _, row):
-        of, _, count = self._structs.words(row.place, 3)
+        of, _, count = self._structs.read_words(row.place, 3)
         return t.Array(self._type(of), count)
 
     def _enumeration(self, _, row):
         made = t.Enum(row.name or None)
         width = 3 if row.kind == ENUM64 else 2
         made.values = {
-            self._structs.text(name): value - (1 << 32) if row.flag and value >> 31 else value
-            for name, value, *_ in self._structs.members(row, width)
+            self._structs.read_text(name): value - (1 << 32) if row.flag and value >> 31 else value
+            for name, value, *_ in self._structs.read_members(row, width)
         }
         return made
 
     def _forward(self, _, row):
         kind = "union" if row.flag else "struct"
-        ident = self._structs.find(_KINDS[kind], row.name)
+        ident = self._structs.find_type(_KINDS[kind], row.name)
         return self._type(ident) if ident else t.Record(kind, row.name)
 
     def _record(self, ident, row):
@@ -148,12 +150,12 @@ class KernelTypes:
     def _fields(self, row, base=0, depth=0):
         """{name: Field}; those of unnamed structs in it, too.  base: where it begins, in bits."""
         found = {}
-        for name, of, place in self._structs.members(row, 3):
+        for name, of, place in self._structs.read_members(row, 3):
             bits, place = (place >> 24, place & 0xFFFFFF) if row.flag else (0, place)
-            text, type = self._structs.text(name), self._type(of)
+            text, type = self._structs.read_text(name), self._type(of)
             if not text and type.is_record and depth < _DEEPEST:
                 found.update(
-                    self._fields(self._structs.row(self._behind(of)), base + place, depth + 1)
+                    self._fields(self._structs.read_type(self._behind(of)), base + place, depth + 1)
                 )
             elif text:
                 found[text] = _field(text, type, base + place, bits)
@@ -161,7 +163,7 @@ class KernelTypes:
 
     def _behind(self, ident):
         """The id of the type behind qualifiers."""
-        row = self._structs.row(ident)
+        row = self._structs.read_type(ident)
         return self._behind(row.type) if row.kind in _SAME or row.kind == TYPEDEF else ident
 
 

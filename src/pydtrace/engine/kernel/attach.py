@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from .program_btf import LoadedTypes
 
-SITE = bytes.fromhex("90662e0f1f8400000000000f1f440000")  # nop, nop10, nop5
+SITE_CODE = bytes.fromhex("90662e0f1f8400000000000f1f440000")  # nop, nop10, nop5
 _NOP10, _NOP5 = 1, 11  # where in it
 _NOP10_ONLY = (7, 3)  # Linux from which on the call takes the place of a nop10
 _RETURN = b"\xc3"
@@ -46,13 +46,13 @@ _INSTRUCTION_ERRORS = (
 )  # 524: ENOTSUPP, the kernel's own
 
 
-ON_DEMAND = (
+NO_PREALLOC_SINCE = (
     6,
     1,
 )  # Linux: the first whose tracing programs need not have all values of a hash map allocated before
 
 
-def release() -> tuple[int, ...]:
+def kernel_version() -> tuple[int, ...]:
     """The kernel's version as a tuple of two numbers."""
     parts = os.uname().release.split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2])
@@ -63,7 +63,7 @@ _trials: list[
 ] = []  # processes that tried and may not have ended: the kernel takes some 30 ms to take uprobes away
 
 
-def cheapest_place() -> int:
+def find_cheapest_nop() -> int:
     """Where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
     forked children survive.  Raises OSError where this user may attach no probes."""
     _trials[:] = [child for child in _trials if not _tracer.kernel_trial_ended(child)]
@@ -71,7 +71,7 @@ def cheapest_place() -> int:
         return 0
     fds = [os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)]
     try:
-        os.write(fds[0], (SITE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
+        os.write(fds[0], (SITE_CODE + _RETURN).ljust(mmap.PAGESIZE, b"\0"))
         fds.append(
             syscalls.prog_load([mov_imm(R0, 0), exit_()], attach_type=syscalls.ATTACH_UPROBE_MULTI)
         )
@@ -80,7 +80,7 @@ def cheapest_place() -> int:
                 fds[1], f"/proc/self/fd/{fds[0]}", (_NOP10, _NOP5), (0, 0), (0, 0)
             )
         )
-        place, child = _tracer.kernel_trial(fds[0], len(SITE))
+        place, child = _tracer.kernel_trial(fds[0], len(SITE_CODE))
     finally:
         for fd in fds:
             os.close(fd)
@@ -88,13 +88,13 @@ def cheapest_place() -> int:
     return place
 
 
-class Place:
+class UprobePoint:
     """One place of a file.  offset: of the probe in the file; counter: of its semaphore, 0 for none; cookie."""
 
-    __slots__ = ("offset", "counter", "cookie")
+    __slots__ = ("offset", "semaphore", "cookie")
 
-    def __init__(self, offset: int, counter: int, cookie: int) -> None:
-        self.offset, self.counter, self.cookie = offset, counter, cookie
+    def __init__(self, offset: int, semaphore: int, cookie: int) -> None:
+        self.offset, self.semaphore, self.cookie = offset, semaphore, cookie
 
 
 class Attacher:
@@ -103,8 +103,8 @@ class Attacher:
 
     def __init__(self, method: str | None = None, nop5: bool | None = None) -> None:
         self.fds: list[int] = []
-        self.refused: list[Place] = []
-        version = release()
+        self.refused: list[UprobePoint] = []
+        version = kernel_version()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
         self._place: int | None = None if nop5 is None else 0
         if nop5 and version < _NOP10_ONLY and syscalls.has_uprobe_calls():
@@ -112,57 +112,62 @@ class Attacher:
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
 
-    def shift(self, code: bytes) -> int:
+    def nop_offset(self, code: bytes) -> int:
         """How far behind the note's nop to attach; code: what is there, len(SITE) bytes."""
-        if code != SITE:
+        if code != SITE_CODE:
             return 0
         if self._place is None:
             try:
-                self._place = cheapest_place()
+                self._place = find_cheapest_nop()
             except OSError:
                 self._place = 0  # attaching will say what is missing
         return self._place
 
-    def load(
+    def load_program(
         self, insns: list[Insn], map_fds: Sequence[int], types: LoadedTypes | None = None
     ) -> int:
         """A program that attach() can attach.  Raises kernel.Refused."""
         attach_type = syscalls.ATTACH_UPROBE_MULTI if self.method == "multi" else 0
         return syscalls.load(insns, map_fds, attach_type=attach_type, types=types)
 
-    def attach(
-        self, prog_fd: int, path: str, places: list[Place], pid: int = 0, returns: bool = False
+    def attach_uprobes(
+        self,
+        prog_fd: int,
+        path: str,
+        places: list[UprobePoint],
+        pid: int = 0,
+        returns: bool = False,
     ) -> None:
         """Attach to places of a file; pid: 0, or the only process, if filters_pids; returns: where the functions
         there return to.  The places that the kernel refuses, because of what instruction is there, are added to
         `refused`; where it refuses the only one, OSError."""
         try:
-            self._attach(prog_fd, path, places, pid, returns)
+            self._create_links(prog_fd, path, places, pid, returns)
         except OSError as error:
             if len(places) == 1 or error.errno not in _INSTRUCTION_ERRORS:
                 raise
             middle = len(places) // 2
             for half in (places[:middle], places[middle:]):
                 try:
-                    self.attach(prog_fd, path, half, pid, returns)
+                    self.attach_uprobes(prog_fd, path, half, pid, returns)
                 except OSError as error:
                     if len(half) > 1 or error.errno not in _INSTRUCTION_ERRORS:
                         raise
                     self.refused += half
 
-    def _attach(
-        self, prog_fd: int, path: str, places: list[Place], pid: int, returns: bool
+    def _create_links(
+        self, prog_fd: int, path: str, places: list[UprobePoint], pid: int, returns: bool
     ) -> None:
         if self.method == "multi":
             offsets, counters, cookies = zip(
-                *[(place.offset, place.counter, place.cookie) for place in places]
+                *[(place.offset, place.semaphore, place.cookie) for place in places]
             )
             self.fds.append(
                 syscalls.link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid, returns)
             )
             return
         for place in places:
-            event = syscalls.perf_uprobe(path, place.offset, place.counter, returns)
+            event = syscalls.perf_uprobe(path, place.offset, place.semaphore, returns)
             self.fds.append(event)
             self.fds.append(syscalls.link_perf(prog_fd, event, place.cookie))
 
@@ -171,13 +176,13 @@ class Attacher:
         self.fds.append(syscalls.perf_tracepoint(number))
         self.fds.append(syscalls.link_perf(prog_fd, self.fds[-1], cookie))
 
-    def attach_raw(self, prog_fd: int, name: str) -> None:
+    def attach_raw_tracepoint(self, prog_fd: int, name: str) -> None:
         """Attach to a raw tracepoint."""
         self.fds.append(syscalls.raw_tracepoint(prog_fd, name))
 
-    def attach_profile(self, prog_fd: int, nanoseconds: int, cookie: int) -> None:
+    def attach_profile_timers(self, prog_fd: int, nanoseconds: int, cookie: int) -> None:
         """Run a program at a rate, on every CPU."""
-        self.fds += profile_timers.attach(prog_fd, nanoseconds, cookie)
+        self.fds += profile_timers.attach_timers(prog_fd, nanoseconds, cookie)
 
     def close(self, first: int = 0) -> None:
         """Detach all, or all since there were so many `fds`."""
@@ -185,7 +190,7 @@ class Attacher:
         del self.fds[first:]
 
 
-class Own:
+class SelfFiredProgram:
     """A program for probes that the engine fires itself: BEGIN, END, tick."""
 
     def __init__(

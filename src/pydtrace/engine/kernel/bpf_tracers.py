@@ -14,7 +14,7 @@ import struct
 from pydtrace.bpf import syscalls
 from pydtrace.program import program as p
 
-from .linker import CONTROL_LOST
+from .linker import CONTROL_DROPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ _TRACING = {
 _ARRAY = "2"
 _LINK, _PROGRAM, _MAP = "anon_inode:bpf_link", "anon_inode:bpf-prog", "anon_inode:bpf-map"
 _LARGEST = 16 << 20  # bytes of a value of ours; a map of that name may be anybody's
-_LOSSES = {
+_DROP_COUNTERS = {
     "pyusdt_globals": p.DROP_RECORD,
-    "pyusdt_control": CONTROL_LOST,
+    "pyusdt_control": CONTROL_DROPS,
 }  # where in which of our maps they are counted
 
 
-class Link:
+class BpfLink:
     """A program attached somewhere.  program: its id; kind: the kernel's word; pid: the only process that it is for, 0: all that have
     the file, or the kernel does not say; path: of the file, "" where it is none; places: how many; counters: how many semaphores it
     raises; tracepoint: its name, or ""."""
@@ -57,9 +57,9 @@ class Link:
         )
         self.tracepoint = told.get("tp_name", "")
         if self.kind == "uprobe_multi" and "pid" not in told:
-            self._ask(int(told["link_id"]))
+            self._query_kernel(int(told["link_id"]))
 
-    def _ask(self, ident: int) -> None:
+    def _query_kernel(self, ident: int) -> None:
         """fdinfo tells of such a link from Linux 6.17 on, the link itself from 6.8 on."""
         try:
             self.path, self.pid, counters = syscalls.uprobe_multi_info(ident)
@@ -68,25 +68,25 @@ class Link:
         self.places, self.counters = len(counters), sum(map(bool, counters))
 
 
-class Tracer:
+class BpfTracer:
     """A process that has tracing programs.  runs: {id of a program: how often it ran, as far as it was counted}; links: Links."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.runs: dict[int, int] = {}
-        self.links: dict[str | None, Link] = {}
+        self.links: dict[str | None, BpfLink] = {}
         self._arrays: set[int] = set()
 
-    def take(self, what: str, told: dict[str, str], rest: list[list[str]]) -> None:
+    def add_descriptor(self, what: str, told: dict[str, str], rest: list[list[str]]) -> None:
         """One of its descriptors; what fdinfo says of it."""
         if what == _LINK:
-            self.links[told.get("link_id")] = Link(told, rest)
+            self.links[told.get("link_id")] = BpfLink(told, rest)
         elif what == _PROGRAM and int(told.get("prog_type", 0)) in _TRACING:
             self.runs[int(told["prog_id"])] = int(told.get("run_cnt", 0))
         elif what == _MAP and (told.get("map_type"), told.get("max_entries")) == (_ARRAY, "1"):
             self._arrays.add(int(told["map_id"]))
 
-    def of(self, pid: int, paths: Container[str]) -> list[Link]:
+    def links_of(self, pid: int, paths: Container[str]) -> list[BpfLink]:
         """Its links for a process that has mapped files with these paths."""
         return [
             link
@@ -94,31 +94,31 @@ class Tracer:
             if link.pid == pid or link.pid == 0 and link.path in paths
         ]
 
-    def alone(self, pid: int) -> list[int]:
+    def exclusive_programs(self, pid: int) -> list[int]:
         """The ids of those programs that are for this process and no other."""
         pids: dict[int, set[int]] = {}
         for link in self.links.values():
             pids.setdefault(link.program, set()).add(link.pid)
         return [ident for ident, found in pids.items() if found == {pid} and ident in self.runs]
 
-    def lost(self) -> int | None:
+    def count_drops(self) -> int | None:
         """How many firings and records there was no room for, of a tracer of pyusdt's; None: it is another, or nobody may know."""
-        found = [count for ident in self._arrays if (count := _lost(ident)) is not None]
+        found = [count for ident in self._arrays if (count := _read_drops(ident)) is not None]
         return sum(found) if found else None
 
 
-def _lost(ident: int) -> int | None:
+def _read_drops(ident: int) -> int | None:
     try:
         fd = syscalls.map_of(ident)
     except OSError:
         return None
     try:
         name, key_size, value_size = syscalls.map_info(fd)
-        if name not in _LOSSES or value_size > _LARGEST:
+        if name not in _DROP_COUNTERS or value_size > _LARGEST:
             return None
         return int(
             struct.unpack_from(
-                "=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _LOSSES[name]
+                "=Q", syscalls.map_lookup(fd, bytes(key_size), value_size), _DROP_COUNTERS[name]
             )[0]
         )
     except (OSError, struct.error):
@@ -127,18 +127,18 @@ def _lost(ident: int) -> int | None:
         os.close(fd)
 
 
-def tracers() -> list[Tracer]:
+def find_tracers() -> list[BpfTracer]:
     """[Tracer] of the processes that this user may look at."""
     found = []
     for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):
-        tracer = _tracer(pid)
+        tracer = _read_tracer(pid)
         if tracer.runs:
             found.append(tracer)
     return found
 
 
-def _tracer(pid: int) -> Tracer:
-    tracer = Tracer(pid)
+def _read_tracer(pid: int) -> BpfTracer:
+    tracer = BpfTracer(pid)
     try:
         fds = os.listdir(f"/proc/{pid}/fd")
     except OSError:
@@ -147,13 +147,13 @@ def _tracer(pid: int) -> Tracer:
         try:
             what = os.readlink(f"/proc/{pid}/fd/{fd}")
             if what.startswith("anon_inode:bpf"):
-                tracer.take(what, *_told(f"/proc/{pid}/fdinfo/{fd}"))
+                tracer.add_descriptor(what, *_read_fdinfo(f"/proc/{pid}/fdinfo/{fd}"))
         except (OSError, ValueError):
             continue  # it was closed meanwhile
     return tracer
 
 
-def _told(path: str) -> tuple[dict[str, str], list[list[str]]]:
+def _read_fdinfo(path: str) -> tuple[dict[str, str], list[list[str]]]:
     """({name: text}, rows of a table's words) of a descriptor's fdinfo."""
     told: dict[str, str] = {}
     rest: list[list[str]] = []
@@ -167,21 +167,21 @@ def _told(path: str) -> tuple[dict[str, str], list[list[str]]]:
     return told, rest
 
 
-def run_time(fd: int) -> int:
+def read_run_time(fd: int) -> int:
     """ns that a program of this process has taken while Statistics were kept."""
-    return int(_told(f"/proc/self/fdinfo/{fd}")[0].get("run_time_ns", 0))
+    return int(_read_fdinfo(f"/proc/self/fdinfo/{fd}")[0].get("run_time_ns", 0))
 
 
-class Statistics:
+class RunStatistics:
     """Has the kernel count how often programs run, until it is closed.  lack: why it does not, or ""."""
 
     def __init__(self) -> None:
-        self._fd, self.lack = -1, ""
+        self._fd, self.reason = -1, ""
         try:
             self._fd = syscalls.enable_stats()
         except OSError as error:
-            if not _counting():
-                self.lack = str(error.strerror)
+            if not _is_counting():
+                self.reason = str(error.strerror)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -195,7 +195,7 @@ class Statistics:
         self.close()
 
 
-def _counting() -> bool:
+def _is_counting() -> bool:
     """Whether it counts anyway."""
     try:
         with open("/proc/sys/kernel/bpf_stats_enabled") as file:

@@ -38,9 +38,9 @@ from pydtrace.bpf.program_builder import Code, Label
 from pydtrace.program import program as p
 from pydtrace.symbols import elf
 
-from .attach import Place
-from .probes.instruction_starts import takes_uprobe
-from .resume_guard import HELD, Guard
+from .attach import UprobePoint
+from .probes.instruction_starts import can_take_uprobe
+from .resume_guard import HELD, ResumeGuard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,23 +49,23 @@ if TYPE_CHECKING:
 _LONGEST = 5.0  # s from the program's start to its first instruction, after which it is looked for less often
 
 
-class Hold:
+class CommandHold:
     """pid: as the machine's pid namespace has it.  Raises OSError, elf.BadFile, kernel.Refused where that can not be."""
 
     def __init__(self, attacher: Attacher, path: str, pid: int) -> None:
         self._pid, self._holds = pid, True
         self._program: int | None = None
-        self._guard: Guard | None = None
+        self._guard: ResumeGuard | None = None
         self._until = time.monotonic() + _LONGEST
         self._held = syscalls.map_create(p.MapDef("held", "hash", 4, 4, 1))
         try:
-            self._guard = Guard(self._held, 4)
-            self._attach(attacher, path, pid)
+            self._guard = ResumeGuard(self._held, 4)
+            self._attach_stop(attacher, path, pid)
         except BaseException:
             self.close()
             raise
 
-    def _attach(self, attacher: Attacher, path: str, pid: int) -> None:
+    def _attach_stop(self, attacher: Attacher, path: str, pid: int) -> None:
         """A program in the kernel stops it, and says so in the map."""
         g, left = Code(), Label()
         g.emit(
@@ -91,17 +91,20 @@ class Hold:
             offset = file.file_offset(file.entry)
             if offset is None:
                 raise elf.BadFile("its first instruction is not in the file")
-            if not takes_uprobe(file, offset):
+            if not can_take_uprobe(file, offset):
                 raise elf.BadFile("its first instruction can have no probe")
-            self._program = attacher.load(g.finish(), [self._held])
-            attacher.attach(
-                self._program, file.path, [Place(offset, 0, 0)], pid if attacher.filters_pids else 0
+            self._program = attacher.load_program(g.finish(), [self._held])
+            attacher.attach_uprobes(
+                self._program,
+                file.path,
+                [UprobePoint(offset, 0, 0)],
+                pid if attacher.filters_pids else 0,
             )
         finally:
             file.close()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """It is not waited for any more."""
         return not self._holds or time.monotonic() > self._until
 
@@ -115,7 +118,7 @@ class Hold:
             )
         return False
 
-    def let_go(self) -> None:
+    def resume_command(self) -> None:
         """Detach first, or when it is held: it would be held again.  What is sent and not delivered yet is taken back."""
         if self._holds:
             self._holds = False
@@ -127,6 +130,6 @@ class Hold:
             self._guard = None
 
     def close(self) -> None:
-        self.let_go()
+        self.resume_command()
         syscalls.close_all([fd for fd in (self._program, self._held) if fd is not None])
         self._program = self._held = None

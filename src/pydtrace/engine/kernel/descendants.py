@@ -50,9 +50,9 @@ from pydtrace.engine import EngineError
 from pydtrace.program import program as p
 
 from . import kernel_errors
-from .passes.read_kernel_memory import read
-from .probes.raw_tracepoints import Kernel
-from .resume_guard import HELD, LET_GO, Guard
+from .passes.read_kernel_memory import emit_read
+from .probes.raw_tracepoints import KernelInfo
+from .resume_guard import HELD, RESUMED, ResumeGuard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,17 +65,17 @@ _MEMBER = struct.Struct(
     "=IIQ"
 )  # it is held; the device and the inode of its program, as the kernel has them
 _FILE = struct.Struct("=QQ")
-_KEY, _VALUE = -24, -48  # where in the frame; read() uses the word above
+_KEY, _VALUE = -24, -48  # where in the frame; emit_read() uses the word above
 
 
-class Family:
+class Descendants:
     """pids: the processes that were named.  hold: whether a process that becomes an unknown program waits for look().  fd: of the map; wake: a
     descriptor to poll."""
 
     def __init__(self, pids: Iterable[int], hold: bool) -> None:
-        self._raw, self._hold = Kernel(), hold
+        self._raw, self._hold = KernelInfo(), hold
         self._links: list[int] = []
-        self._guard: Guard | None = None
+        self._guard: ResumeGuard | None = None
         self._late = 0  # processes that the guard let go
         try:
             self.fd = syscalls.map_create(
@@ -84,12 +84,12 @@ class Family:
             self._files = syscalls.map_create(
                 p.MapDef("programs", "hash", _FILE.size, 4, _FILES), syscalls.NO_PREALLOC
             )
-            self.wake = syscalls.map_create(p.MapDef("changes", "ringbuf", 0, 0, _RING))
+            self.wake_fd = syscalls.map_create(p.MapDef("changes", "ringbuf", 0, 0, _RING))
         except OSError as error:
-            raise kernel_errors.failed("map", error) from None
-        self._read = mmap.mmap(self.wake, mmap.PAGESIZE)
+            raise kernel_errors.make_step_error("map", error) from None
+        self._read = mmap.mmap(self.wake_fd, mmap.PAGESIZE)
         self._written = mmap.mmap(
-            self.wake, mmap.PAGESIZE, prot=mmap.PROT_READ, offset=mmap.PAGESIZE
+            self.wake_fd, mmap.PAGESIZE, prot=mmap.PROT_READ, offset=mmap.PAGESIZE
         )
         for pid in pids:
             syscalls.map_update(self.fd, struct.pack("=I", pid), bytes(_MEMBER.size))
@@ -98,13 +98,13 @@ class Family:
         """From now on the kernel tells of forks, and of processes that become other programs."""
         if self._hold:
             try:
-                self._guard = Guard(self.fd, _MEMBER.size)
+                self._guard = ResumeGuard(self.fd, _MEMBER.size)
             except OSError as error:
                 raise EngineError(f"kernel engine: -x children: {error.strerror}") from None
         for tracepoint, code in (
-            ("sched_process_fork", self._fork),
-            ("sched_process_exit", self._exit),
-            ("sched_process_exec", self._exec),
+            ("sched_process_fork", self._emit_fork),
+            ("sched_process_exit", self._emit_exit),
+            ("sched_process_exec", self._emit_exec),
         ):
             g = Code()
             g.emit(mov(R6, R1))
@@ -114,7 +114,7 @@ class Family:
             g.emit(mov_imm(R0, 0), exit_())
             try:
                 program = syscalls.load(
-                    g.finish(), (self.fd, self._files, self.wake), syscalls.RAW_TRACEPOINT
+                    g.finish(), (self.fd, self._files, self.wake_fd), syscalls.RAW_TRACEPOINT
                 )
                 try:
                     self._links.append(syscalls.raw_tracepoint(program, tracepoint))
@@ -123,30 +123,30 @@ class Family:
             except syscalls.Refused as error:
                 raise EngineError(f"kernel engine: -x children: {error}") from None
             except OSError as error:
-                raise kernel_errors.failed("raw", error, tracepoint) from None
+                raise kernel_errors.make_step_error("raw", error, tracepoint) from None
 
-    def _fork(self, g: Code, left: Label) -> None:
+    def _emit_fork(self, g: Code, left: Label) -> None:
         """The child of a member is one.  (Threads have their process's id.)"""
         g.emit(load(8, R7, R6, 0))
-        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        emit_read(g, 4, R7, self._raw.member_offset("task_struct", "tgid"))
         g.emit(store(4, R10, _KEY, R0), mov(R8, R0))
-        self._find(g, left)
+        self._emit_member_check(g, left)
         g.emit(load(8, R7, R6, 8))
-        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        emit_read(g, 4, R7, self._raw.member_offset("task_struct", "tgid"))
         g.emit(
             jump("jeq", R0, R8, left),
             store(4, R10, _KEY, R0),
             *[store_imm(8, R10, _VALUE + i, 0) for i in (0, 8)],
         )
-        self._put(g)
+        self._emit_store_member(g)
 
-    def _exit(self, g: Code, left: Label) -> None:
+    def _emit_exit(self, g: Code, left: Label) -> None:
         """A process that has ended is none: its id can become another's."""
-        from .probes.raw_tracepoints import is_last_thread
+        from .probes.raw_tracepoints import emit_last_thread_check
 
-        is_last_thread(g, self._raw, left)
+        emit_last_thread_check(g, self._raw, left)
         g.emit(load(8, R7, R6, 0))
-        read(g, 4, R7, self._raw.member("task_struct", "tgid"))
+        emit_read(g, 4, R7, self._raw.member_offset("task_struct", "tgid"))
         g.emit(
             store(4, R10, _KEY, R0),
             ld_map(R1, 0),
@@ -155,21 +155,21 @@ class Family:
             call(MAP_DELETE_ELEM),
         )
 
-    def _exec(self, g: Code, left: Label) -> None:
+    def _emit_exec(self, g: Code, left: Label) -> None:
         """A member has become another program: which, and whether it waits."""
-        member = self._raw.member
+        member = self._raw.member_offset
         g.emit(load(8, R7, R6, 0))
-        read(g, 4, R7, member("task_struct", "tgid"))
+        emit_read(g, 4, R7, member("task_struct", "tgid"))
         g.emit(store(4, R10, _KEY, R0))
-        self._find(g, left)
+        self._emit_member_check(g, left)
         g.emit(load(8, R7, R6, 16))  # struct linux_binprm
-        read(g, 8, R7, member("linux_binprm", "file"))
-        read(g, 8, R0, member("file", "f_inode"))
+        emit_read(g, 8, R7, member("linux_binprm", "file"))
+        emit_read(g, 8, R0, member("file", "f_inode"))
         g.emit(mov(R8, R0))
-        read(g, 8, R8, member("inode", "i_ino"))
+        emit_read(g, 8, R8, member("inode", "i_ino"))
         g.emit(store(8, R10, _VALUE + 8, R0))
-        read(g, 8, R8, member("inode", "i_sb"))
-        read(g, 4, R0, member("super_block", "s_dev"))
+        emit_read(g, 8, R8, member("inode", "i_sb"))
+        emit_read(g, 4, R0, member("super_block", "s_dev"))
         g.emit(store(4, R10, _VALUE + 4, R0), store_imm(4, R10, _VALUE, 0))
         if self._hold:
             known, file = Label(), _VALUE - 16
@@ -189,7 +189,7 @@ class Family:
                 store_imm(4, R10, _VALUE, 0),
             )
             g.place(known)
-        self._put(g)
+        self._emit_store_member(g)
         g.emit(
             ld_map(R1, 2),
             mov(R2, R10),
@@ -200,7 +200,7 @@ class Family:
         )
 
     @staticmethod
-    def _find(g: Code, left: Label) -> None:
+    def _emit_member_check(g: Code, left: Label) -> None:
         """To `left` where the process whose id is at _KEY is no member."""
         g.emit(
             ld_map(R1, 0),
@@ -211,7 +211,7 @@ class Family:
         )
 
     @staticmethod
-    def _put(g: Code) -> None:
+    def _emit_store_member(g: Code) -> None:
         g.emit(
             ld_map(R1, 0),
             mov(R2, R10),
@@ -222,31 +222,31 @@ class Family:
             call(MAP_UPDATE_ELEM),
         )
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether a member has become another program since this was asked last."""
         written = self._written[:8]
         changed = written != self._read[:8]
         self._read[:8] = written
         return changed
 
-    def beat(self) -> None:
+    def send_heartbeat(self) -> None:
         """The tracer is about to look whether anybody waits."""
         if self._guard is not None:
-            self._guard.beat()
+            self._guard.send_heartbeat()
 
-    def take_late(self) -> int:
-        """How many processes did not wait for release() since this was asked last: the guard has let them go."""
+    def take_late_count(self) -> int:
+        """How many processes did not wait for release_member() since this was asked last: the guard has let them go."""
         late, self._late = self._late, 0
         return late
 
-    def members(self) -> dict[int, bool]:
-        """{process id: release() is to be called}."""
+    def read_members(self) -> dict[int, bool]:
+        """{process id: release_member() is to be called}."""
         return {
             int.from_bytes(key, "little"): bool(_MEMBER.unpack(value)[0])
             for key, value in syscalls.map_items(self.fd, 4, _MEMBER.size)
         }
 
-    def release(self, pid: int) -> None:
+    def release_member(self, pid: int) -> None:
         """The program of this process is known now: it goes on, and whoever becomes the same program does not wait."""
         key = struct.pack("=I", pid)
         try:
@@ -255,7 +255,7 @@ class Family:
             syscalls.map_update(self.fd, key, _MEMBER.pack(0, device, inode))
         except FileNotFoundError:
             return  # it has been killed
-        if state == LET_GO:
+        if state == RESUMED:
             self._late += 1
             return
         with contextlib.suppress(OSError):
@@ -265,9 +265,9 @@ class Family:
         """Nobody waits any more, and nobody joins."""
         syscalls.close_all(self._links)
         self._links = []
-        for pid, held in self.members().items():
+        for pid, held in self.read_members().items():
             if held:
-                self.release(pid)
+                self.release_member(pid)
         if self._guard is not None:
             self._guard.end()
             self._guard = None
@@ -276,4 +276,4 @@ class Family:
         self.end()
         self._read.close()
         self._written.close()
-        syscalls.close_all([self.fd, self._files, self.wake])
+        syscalls.close_all([self.fd, self._files, self.wake_fd])

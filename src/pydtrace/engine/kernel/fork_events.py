@@ -46,8 +46,8 @@ from pydtrace.bpf.program_builder import Code, Label
 from pydtrace.unwind import python_frame_words as w
 from pydtrace.unwind import unwind_rows as u
 
-from .passes.read_kernel_memory import read
-from .probes.raw_tracepoints import Kernel, is_last_thread
+from .passes.read_kernel_memory import emit_read
+from .probes.raw_tracepoints import KernelInfo, emit_last_thread_check
 
 TYPE_CHECKING = False
 
@@ -56,23 +56,23 @@ _PARENT, _CHILD, _RECORD, _RECORD_SIZE = (
     -24,
     -48,
     24,
-)  # on the stack; read() uses the word above
+)  # on the stack; emit_read() uses the word above
 _PARTS, _FORKED, _RING = 0, 1, 2  # of a program's maps
 
 
-class Forks:
+class ForkEvents:
     """parts, forked, ring: descriptors; task: walks.task().  Raises OSError, kernel.Refused where the kernel does not take it."""
 
     def __init__(
         self, parts: int, forked: int, ring: int, task: tuple[int, int, int | None]
     ) -> None:
-        self._kernel = Kernel()
+        self._kernel = KernelInfo()
         self._mm, self._execs, _ = task
         self._links: list[int] = []
         try:
             for tracepoint, code in (
-                ("sched_process_fork", self._fork),
-                ("sched_process_exit", self._exit),
+                ("sched_process_fork", self._emit_fork),
+                ("sched_process_exit", self._emit_exit),
             ):
                 g, left = Code(), Label()
                 g.emit(mov(R6, R1))
@@ -88,45 +88,45 @@ class Forks:
             self.close()
             raise
 
-    def _process(self, g: Code, argument: int) -> None:
+    def _emit_process_id(self, g: Code, argument: int) -> None:
         """r7 = the task of an argument; r0 = the id of its process."""
         g.emit(load(8, R7, R6, 8 * argument))
-        read(g, 4, R7, self._kernel.member("task_struct", "tgid"))
+        emit_read(g, 4, R7, self._kernel.member_offset("task_struct", "tgid"))
 
-    def _stamp(self, g: Code, argument: int) -> None:
+    def _emit_stamp(self, g: Code, argument: int) -> None:
         """r8 = the stamp of the address space that the task of an argument has, as engine/kernel/unwind/bpf_python_unwinder.py makes it."""
         g.emit(load(8, R7, R6, 8 * argument))
-        read(g, 8, R7, self._mm)
+        emit_read(g, 8, R7, self._mm)
         g.emit(mov(R8, R0))
-        read(g, 8, R7, self._execs)
+        emit_read(g, 8, R7, self._execs)
         g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
 
     @staticmethod
-    def _call(g: Code, helper: int, index: int, key: int) -> None:
+    def _emit_map_call(g: Code, helper: int, index: int, key: int) -> None:
         """For the process whose id is at `key`."""
         g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), call(helper))
 
-    def _fork(self, g: Code, left: Label) -> None:
+    def _emit_fork(self, g: Code, left: Label) -> None:
         found, valid = Label(), Label()
-        self._process(g, 0)
+        self._emit_process_id(g, 0)
         g.emit(store(4, R10, _PARENT, R0), mov(R8, R0))
-        self._process(g, 1)
+        self._emit_process_id(g, 1)
         g.emit(jump("jeq", R0, R8, left), store(4, R10, _CHILD, R0))  # a thread
-        self._call(g, MAP_LOOKUP_ELEM, _PARTS, _PARENT)
+        self._emit_map_call(g, MAP_LOOKUP_ELEM, _PARTS, _PARENT)
         g.emit(jump_imm("jne", R0, 0, found))
-        self._call(g, MAP_LOOKUP_ELEM, _FORKED, _PARENT)
+        self._emit_map_call(g, MAP_LOOKUP_ELEM, _FORKED, _PARENT)
         g.emit(jump_imm("jeq", R0, 0, left))
         g.place(found)
         g.emit(mov(R9, R0), load(8, R1, R9, u.WHOLE), jump_imm("jeq", R1, 0, left))
-        self._stamp(g, 0)
+        self._emit_stamp(g, 0)
         g.emit(load(8, R1, R9, u.STAMP), jump_imm("jeq", R1, 0, valid), jump("jne", R1, R8, left))
         g.place(valid)
         g.emit(mov(R3, R9), mov_imm(R4, 0))
-        self._call(g, MAP_UPDATE_ELEM, _FORKED, _CHILD)
+        self._emit_map_call(g, MAP_UPDATE_ELEM, _FORKED, _CHILD)
         g.emit(jump_imm("jne", R0, 0, left))
-        self._call(g, MAP_LOOKUP_ELEM, _FORKED, _CHILD)
+        self._emit_map_call(g, MAP_LOOKUP_ELEM, _FORKED, _CHILD)
         g.emit(jump_imm("jeq", R0, 0, left), mov(R9, R0))
-        self._stamp(g, 1)
+        self._emit_stamp(g, 1)
         g.emit(
             store(8, R9, u.STAMP, R8),
             store_imm(4, R10, _RECORD, w.FORKED),
@@ -143,12 +143,12 @@ class Forks:
             call(RINGBUF_OUTPUT),
         )
 
-    def _exit(self, g: Code, left: Label) -> None:
-        is_last_thread(g, self._kernel, left)
-        self._process(g, 0)
+    def _emit_exit(self, g: Code, left: Label) -> None:
+        emit_last_thread_check(g, self._kernel, left)
+        self._emit_process_id(g, 0)
         g.emit(store(4, R10, _CHILD, R0))
         for index in (_PARTS, _FORKED):
-            self._call(g, MAP_DELETE_ELEM, index, _CHILD)
+            self._emit_map_call(g, MAP_DELETE_ELEM, index, _CHILD)
 
     def close(self) -> None:
         syscalls.close_all(self._links)

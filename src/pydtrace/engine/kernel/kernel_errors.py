@@ -45,7 +45,7 @@ _TOO_MUCH = re.compile(r"jumps is too complex|program is too large|too many stat
 _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 
 
-def refuse_own_helpers(program: Program) -> None:
+def refuse_embedded_helpers(program: Program) -> None:
     """EngineError where a clause calls what only the embedded engine has."""
     for clause in program.clauses:
         if calls_own(clause.code):
@@ -56,26 +56,26 @@ def refuse_own_helpers(program: Program) -> None:
             )
 
 
-def effective() -> int:
+def effective_capabilities() -> int:
     """The effective capabilities of this process, as a bit mask."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
 
 
-def missing(step: str) -> list[str]:
+def missing_capabilities(step: str) -> list[str]:
     """The capabilities that a step wants and this process lacks."""
-    mask = effective()
+    mask = effective_capabilities()
     if mask >> CAPABILITIES["CAP_SYS_ADMIN"] & 1:
         return []
     return [name for name in _STEPS[step][1] if not mask >> CAPABILITIES[name] & 1]
 
 
-def failed(step: str, error: OSError, what: str = "") -> EngineError:
+def make_step_error(step: str, error: OSError, what: str = "") -> EngineError:
     """The EngineError for an OSError of a step."""
     doing, _ = _STEPS[step]
     text = f"kernel engine: failed to {doing}{' ' + what if what else ''}: {error.strerror}"
     if error.errno in (errno.EPERM, errno.EACCES):
-        lacks = missing(step)
+        lacks = missing_capabilities(step)
         if lacks:
             text += f" ({' and '.join(lacks)}, or root, needed)"
         elif step == "clock":
@@ -85,7 +85,7 @@ def failed(step: str, error: OSError, what: str = "") -> EngineError:
     return EngineError(text)
 
 
-def unreachable(error: OSError, pids: Sequence[int]) -> EngineError:
+def make_access_error(error: OSError, pids: Sequence[int]) -> EngineError:
     """The EngineError for an OSError at looking at one of these processes in /proc."""
     if pids and error.errno in (errno.ESRCH, errno.ENOENT):
         return no_such_process(pids)
@@ -95,7 +95,7 @@ def unreachable(error: OSError, pids: Sequence[int]) -> EngineError:
     return EngineError(str(error.strerror))
 
 
-def too_many_maps(most: int) -> EngineError:
+def make_map_limit_error(most: int) -> EngineError:
     """The EngineError for a probe whose clauses need more maps than the kernel takes in one program."""
     return EngineError(
         f"kernel engine: the clauses of a probe use too many different kinds of aggregations, self-> variables and "
@@ -104,7 +104,7 @@ def too_many_maps(most: int) -> EngineError:
     )
 
 
-def too_large(error: Exception) -> EngineError:
+def make_size_error(error: Exception) -> EngineError:
     """The EngineError for a bpf.code.CodeError of the clauses of a probe, linked."""
     return EngineError(
         f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
@@ -112,15 +112,15 @@ def too_large(error: Exception) -> EngineError:
     )
 
 
-def refused(error: Refused, places: list[tuple[int, Clause]]) -> EngineError:
+def make_verifier_error(error: Refused, places: list[tuple[int, Clause]]) -> EngineError:
     """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno == errno.EPERM:
-        return failed("load", error.error)
+        return make_step_error("load", error.error)
     if "too many subprograms" in error.log:
         return EngineError(
             f"kernel engine: a probe has {len(places)} clauses, more than the kernel takes in one program"
         )
-    where = _place(error.log, places)
+    where = _find_line(error.log, places)
     if _TOO_MUCH.search(error.log):
         return EngineError(
             f"kernel engine: the clauses of a probe are more than the kernel's verifier looks at{where}: string functions "
@@ -128,11 +128,11 @@ def refused(error: Refused, places: list[tuple[int, Clause]]) -> EngineError:
         )
     return EngineError(
         f"the kernel refused a program that pyusdt made{where}: {error.error.strerror}.  "
-        f"This is a bug of pyusdt's; please report it with {_keep(error.log)}"
+        f"This is a bug of pyusdt's; please report it with {_save_log(error.log)}"
     )
 
 
-def _keep(log: str) -> str:
+def _save_log(log: str) -> str:
     """Write the verifier's log into a file; its path.  Its end tells most, and of old logs few stay, so that they fill no disk."""
     import tempfile  # here, since it takes longer to import than a program to load
 
@@ -155,7 +155,7 @@ def _keep(log: str) -> str:
     return file.name
 
 
-def _place(log: str, places: list[tuple[int, Clause]]) -> str:
+def _find_line(log: str, places: list[tuple[int, Clause]]) -> str:
     """The D line that the last instruction the verifier looked at was made for."""
     instructions = _INSTRUCTION.findall(log)
     inside = [

@@ -19,15 +19,15 @@ from pydtrace.engine import TooLarge
 from pydtrace.program import program as p
 
 from . import kernel_errors
-from .attach import ON_DEMAND, release
+from .attach import NO_PREALLOC_SINCE, kernel_version
 from .linker import (
     CONTROL_ACTIVE,
-    CONTROL_LOST,
+    CONTROL_DROPS,
     CONTROL_WALL,
     CONTROL_ZEROS,
     LEVELS,
     NAMES_VALUE,
-    Maps,
+    MapIndexes,
 )
 from .passes import map_indirection, process_filter, record_trim, return_check, string_size_maps
 from .probes.raw_tracepoints import TABLE_SIZE
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from pydtrace.bpf.insn import Insn
     from pydtrace.program.program import Program
 
-    from .descendants import Family
+    from .descendants import Descendants
     from .unwind.unwinder_maps import TaskOffsets
 
-_MANY = 16384  # values that are allocated when a map is made
+_PREALLOC_LIMIT = 16384  # values that are allocated when a map is made
 _FIRST_NAMESPACE = 0xEFFFFFFC  # the inode that Linux gives to the machine's pid namespace
 _WORD = struct.Struct("=Q")
 
@@ -56,7 +56,7 @@ def _possible_cpus() -> int:
     return max(int(part.split("-")[-1]) for part in text.split(",")) + 1
 
 
-class Array:
+class MappedArray:
     """An array map of one element, mapped: words of it are read and written without a system call."""
 
     def __init__(self, definition: p.MapDef) -> None:
@@ -64,10 +64,10 @@ class Array:
         size = (definition.value_size + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE
         self.memory = mmap.mmap(self.fd, size)
 
-    def word(self, offset: int) -> int:
+    def read_word(self, offset: int) -> int:
         return _WORD.unpack_from(self.memory, offset)[0]
 
-    def put_word(self, offset: int, value: int) -> None:
+    def write_word(self, offset: int, value: int) -> None:
         _WORD.pack_into(self.memory, offset, value & (1 << 64) - 1)
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class KernelMaps:
         task: TaskOffsets | None = None,
         allowed_pids: Mapping[int, int] | None = None,
         most: int | None = None,
-        family: Family | None = None,
+        family: Descendants | None = None,
         with_returns: bool = False,
     ) -> None:
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
@@ -95,14 +95,17 @@ class KernelMaps:
         functions are traced.  Raises EngineError."""
         self.program = program
         self.ring: Any = None
-        self._arrays: list[Array] = []
+        self._arrays: list[MappedArray] = []
         self.fds: list[int] = []
-        self._behind: dict[int, tuple[int, int]] | None = None  # see shared()
-        self._halves = SplitValueMaps(program)
+        self._outer_maps: dict[int, tuple[int, int]] | None = None  # see share_maps()
+        self._split_values = SplitValueMaps(program)
         self.cpus = _possible_cpus()
         definitions = list(program.maps)
-        self.places = Maps(
-            len(definitions), definitions[p.MAP_STATE].value_size, _preempt(), _namespace()
+        self.indexes = MapIndexes(
+            len(definitions),
+            definitions[p.MAP_STATE].value_size,
+            _find_preempt_kfuncs(),
+            _pid_namespace(),
         )
         zeros = program.this_area[1]
         definitions.append(p.MapDef("control", "array", 4, CONTROL_ZEROS + zeros, 1))
@@ -110,126 +113,132 @@ class KernelMaps:
         if with_syscalls:
             definitions.append(p.MapDef("syscalls", "array", 4, TABLE_SIZE, 1))
         else:
-            self.places.syscalls = None
+            self.indexes.syscalls = None
         if allowed_pids is not None:
-            self.places.allowed = len(definitions)
-            definitions.append(process_filter.definition(len(allowed_pids)))
+            self.indexes.allowed = len(definitions)
+            definitions.append(process_filter.map_definition(len(allowed_pids)))
         self.state_size = definitions[p.MAP_STATE].value_size + 8
         if task:
-            tables = not bpf_native_unwinder.cannot(os.uname().machine, release())
-            self.places.walk = bpf_python_unwinder.Places(
+            tables = not bpf_native_unwinder.find_table_obstacle(
+                os.uname().machine, kernel_version()
+            )
+            self.indexes.walk = bpf_python_unwinder.UnwinderIndexes(
                 len(definitions),
                 self.state_size,
                 task,
-                release() >= bpf_python_unwinder.BPF_LOOP,
+                kernel_version() >= bpf_python_unwinder.BPF_LOOP,
                 tables,
-                self.places,
+                self.indexes,
             )
             self.state_size += (
                 bpf_python_unwinder.WALK_SIZE + bpf_native_unwinder.UNWIND_SIZE * tables
             )
-            definitions += [*unwinder_maps.MAPS, *unwinder_maps.tables() * tables]
-        self.places.state_of_all = self.state_size > kernel.PER_CPU_MOST
+            definitions += [*unwinder_maps.MAPS, *unwinder_maps.table_definitions() * tables]
+        self.indexes.state_of_all = self.state_size > kernel.PER_CPU_MOST
         if with_returns:
-            self.places.leaving = len(definitions)
-            definitions.append(return_check.MAP)
+            self.indexes.leaving = len(definitions)
+            definitions.append(return_check.PENDING_RETURNS_MAP)
         found = (
-            string_size_maps.find(program, len(definitions), map_indirection.MOST)
-            if release() >= ON_DEMAND
+            string_size_maps.find_split_maps(program, len(definitions), map_indirection.MAP_LIMIT)
+            if kernel_version() >= NO_PREALLOC_SINCE
             else []
         )
-        _check_room(
+        _check_memory(
             [
                 *definitions,
                 *(
                     smaller
                     for each in found
-                    for smaller in each.definitions(definitions[each.whole])
+                    for smaller in each.map_definitions(definitions[each.whole])
                 ),
             ],
             self.cpus,
             most,
         )
-        self._sized = self.places.sized = {each.whole: each for each in found}
+        self._sized = self.indexes.sized = {each.whole: each for each in found}
         try:
             for index, definition in enumerate(definitions):
-                self.fds.append(self._make(index, definition))
+                self.fds.append(self._create_map(index, definition))
             if allowed_pids is not None:
-                assert self.places.allowed is not None
-                process_filter.put(self.fds[self.places.allowed], allowed_pids)
+                assert self.indexes.allowed is not None
+                process_filter.fill_map(self.fds[self.indexes.allowed], allowed_pids)
             for each in found:
-                for smaller in each.definitions(definitions[each.whole]):
+                for smaller in each.map_definitions(definitions[each.whole]):
                     self.fds.append(kernel.map_create(smaller, kernel.NO_PREALLOC))
             if family:
-                self.places.family = len(self.fds)
+                self.indexes.family = len(self.fds)
                 self.fds.append(os.dup(family.fd))
             self.ring = _tracer.KernelRing(
-                self.fds[p.MAP_OUTPUT], definitions[p.MAP_OUTPUT].entries, record_trim.cuts(program)
+                self.fds[p.MAP_OUTPUT],
+                definitions[p.MAP_OUTPUT].entries,
+                record_trim.trim_table(program),
             )
         except OSError as error:
             self.close()
-            raise kernel_errors.failed("map", error) from None
+            raise kernel_errors.make_step_error("map", error) from None
 
-    def _make(self, index: int, d: p.MapDef) -> int:
+    def _create_map(self, index: int, d: p.MapDef) -> int:
         if index == p.MAP_STATE:
             kind, blocks = (
-                ("array", LEVELS * self.cpus) if self.places.state_of_all else (d.kind, LEVELS)
+                ("array", LEVELS * self.cpus) if self.indexes.state_of_all else (d.kind, LEVELS)
             )
             return kernel.map_create(p.MapDef(d.name, kind, d.key_size, self.state_size, blocks))
-        if index in (p.MAP_GLOBALS, self.places.control, self.places.syscalls):
-            self._arrays.append(Array(d))
+        if index in (p.MAP_GLOBALS, self.indexes.control, self.indexes.syscalls):
+            self._arrays.append(MappedArray(d))
             return self._arrays[-1].fd
         if d.kind == unwinder_maps.ARRAY_OF_MAPS:
-            return unwinder_maps.empty_tables(d)
+            return unwinder_maps.create_outer_table(d)
         # allocating all values of all CPUs takes long
-        small = d.value_size <= string_size_maps.ON_DEMAND_MOST
+        small = d.value_size <= string_size_maps.ON_DEMAND_LIMIT
         values = (
             d.entries * self.cpus if d.kind == "percpu_hash" else d.entries // 4
         )  # a hash has its old room at once
         many = (
             small
             and d.kind in ("hash", "percpu_hash")
-            and values > _MANY
+            and values > _PREALLOC_LIMIT
             or d.name == unwinder_maps.PARTS
         )
-        return kernel.map_create(d, kernel.NO_PREALLOC if many and release() >= ON_DEMAND else 0)
+        return kernel.map_create(
+            d, kernel.NO_PREALLOC if many and kernel_version() >= NO_PREALLOC_SINCE else 0
+        )
 
-    def shared(self, insns: list[Insn]) -> list[Insn]:
+    def share_maps(self, insns: list[Insn]) -> list[Insn]:
         """A linked program; where it uses more maps than the kernel takes, with those of one shape behind one map."""
-        if len(map_indirection.used(insns)) <= map_indirection.MOST:
+        if len(map_indirection.used_maps(insns)) <= map_indirection.MAP_LIMIT:
             return insns
-        if self._behind is None:
-            self._behind = self._put_behind()
-        insns = map_indirection.share(insns, self._behind)
-        if len(map_indirection.used(insns)) > map_indirection.MOST:
-            raise kernel_errors.too_many_maps(map_indirection.MOST)
+        if self._outer_maps is None:
+            self._outer_maps = self._create_outer_maps()
+        insns = map_indirection.use_outer_maps(insns, self._outer_maps)
+        if len(map_indirection.used_maps(insns)) > map_indirection.MAP_LIMIT:
+            raise kernel_errors.make_map_limit_error(map_indirection.MAP_LIMIT)
         return insns
 
-    def _put_behind(self) -> dict[int, tuple[int, int]]:
+    def _create_outer_maps(self) -> dict[int, tuple[int, int]]:
         """Make maps of maps; {index of a map: (index of the one that it stands behind, its number there)}."""
         behind = {}
-        for indexes in map_indirection.groups(
+        for indexes in map_indirection.group_maps(
             {index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}
         ):
             try:
                 self.fds.append(kernel.map_of_maps([self.fds[index] for index in indexes]))
             except OSError as error:
-                raise kernel_errors.failed("map", error) from None
+                raise kernel_errors.make_step_error("map", error) from None
             behind.update(
                 {index: (len(self.fds) - 1, number) for number, index in enumerate(indexes)}
             )
         return behind
 
     @property
-    def globals(self) -> Array:
+    def globals_array(self) -> MappedArray:
         return self._arrays[0]
 
     @property
-    def control(self) -> Array:
+    def control_array(self) -> MappedArray:
         return self._arrays[1]
 
     @property
-    def syscalls(self) -> Array:
+    def syscall_table(self) -> MappedArray:
         return self._arrays[2]
 
     def close(self) -> None:
@@ -245,131 +254,135 @@ class KernelMaps:
     # --- the control block ----------------------------------------------------------------
 
     @property
-    def active(self) -> bool:
-        return self.control.word(CONTROL_ACTIVE) != 0
+    def is_active(self) -> bool:
+        return self.control_array.read_word(CONTROL_ACTIVE) != 0
 
-    @active.setter
-    def active(self, value: bool) -> None:
-        self.control.put_word(CONTROL_ACTIVE, int(value))
+    @is_active.setter
+    def is_active(self, value: bool) -> None:
+        self.control_array.write_word(CONTROL_ACTIVE, int(value))
 
     @property
-    def lost(self) -> int:
-        return self.control.word(CONTROL_LOST)
+    def dropped_firings(self) -> int:
+        return self.control_array.read_word(CONTROL_DROPS)
 
-    def set_wall(self, offset: int) -> None:
-        self.control.put_word(CONTROL_WALL, offset)
+    def set_wall_offset(self, offset: int) -> None:
+        self.control_array.write_word(CONTROL_WALL, offset)
 
-    def put_names(self, ident: int, value: bytes) -> None:
-        kernel.map_update(self.fds[self.places.names], struct.pack("=I", ident), value)
+    def write_names(self, ident: int, value: bytes) -> None:
+        kernel.map_update(self.fds[self.indexes.names], struct.pack("=I", ident), value)
 
     # --- values -----------------------------------------------------------------------------
 
-    def items(self, index: int) -> list[tuple[bytes, bytes]]:
+    def read_items(self, index: int) -> list[tuple[bytes, bytes]]:
         """[(key, value)] of an aggregation; of an array with one element (b"", value), if anything was put there."""
-        return self._halves.join_items(index, self._elements(index))
+        return self._split_values.join_items(index, self._read_elements(index))
 
-    def parts(self, index: int, cpus: Iterable[int]) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
-        """[(cpu, items() of what that one put there)]; values of keys that others alone have are zeros."""
-        size, found = self.program.maps[index].value_size, self._raw(index)
+    def read_cpu_parts(
+        self, index: int, cpus: Iterable[int]
+    ) -> list[tuple[int, list[tuple[bytes, bytes]]]]:
+        """[(cpu, read_items() of what that one put there)]; values of keys that others alone have are zeros."""
+        size, found = self.program.maps[index].value_size, self._read_cpu_values(index)
         return [
             (
                 cpu,
-                self._halves.join_items(
-                    index, [(key, raw[cpu * _apart(size) :][:size]) for key, raw in found]
+                self._split_values.join_items(
+                    index, [(key, raw[cpu * _value_stride(size) :][:size]) for key, raw in found]
                 ),
             )
             for cpu in cpus
         ]
 
-    def _elements(self, index: int) -> list[tuple[bytes, bytes]]:
-        """As items() gives, of its map."""
+    def _read_elements(self, index: int) -> list[tuple[bytes, bytes]]:
+        """As read_items() gives, of its map."""
         definition = self.program.maps[index]
         if not KINDS[definition.kind].per_cpu:
             return kernel.map_items(self.fds[index], definition.key_size, definition.value_size)
-        merge, size = _merge_of(self.program, index), definition.value_size
-        found = [(key, merge(raw, size, _apart(size))) for key, raw in self._raw(index)]
+        merge, size = _make_merge(self.program, index), definition.value_size
+        found = [
+            (key, merge(raw, size, _value_stride(size)))
+            for key, raw in self._read_cpu_values(index)
+        ]
         return (
             found
             if definition.kind != "percpu_array"
             else [(key, value) for key, value in found if any(value[:8])]
         )
 
-    def _raw(self, index: int) -> list[tuple[bytes, bytes]]:
+    def _read_cpu_values(self, index: int) -> list[tuple[bytes, bytes]]:
         """[(key, the values of all CPUs)] of an aggregation."""
         definition = self.program.maps[index]
-        size = _apart(definition.value_size) * self.cpus
+        size = _value_stride(definition.value_size) * self.cpus
         if definition.kind == "percpu_array":
             return [(b"", kernel.map_lookup(self.fds[index], bytes(4), size))]
         found = [
             item
-            for part, key_size in self._parts(index)
+            for part, key_size in self._split_maps(index)
             for item in kernel.map_items(self.fds[part], key_size, size)
         ]
         return [(key.ljust(definition.key_size, b"\0"), raw) for key, raw in found]
 
-    def _parts(self, index: int) -> list[tuple[int, int]]:
+    def _split_maps(self, index: int) -> list[tuple[int, int]]:
         """[(index, bytes of a key)] of the maps that an aggregation has."""
         sizes = self._sized.get(index)
         smaller = [(part, last + 1) for last, part in sizes.smaller] if sizes else []
         return [*smaller, (index, self.program.maps[index].key_size)]
 
-    def _home(self, index: int, key: bytes) -> tuple[int, bytes]:
+    def _locate_element(self, index: int, key: bytes) -> tuple[int, bytes]:
         """(descriptor, key) of an aggregation's element in the map that has it."""
         sizes = self._sized.get(index)
-        part, key = sizes.home(key) if sizes else (index, key)
+        part, key = sizes.locate_key(key) if sizes else (index, key)
         return self.fds[part], key
 
-    def clear(self, index: int) -> None:
+    def clear_map(self, index: int) -> None:
         """Zero all values of an aggregation's map."""
         definition = self.program.maps[index]
-        zeros = bytes(_apart(definition.value_size) * self.cpus)
+        zeros = bytes(_value_stride(definition.value_size) * self.cpus)
         keys = (
             [bytes(4)]
             if definition.kind == "percpu_array"
-            else [key for key, _ in self._elements(index)]
+            else [key for key, _ in self._read_elements(index)]
         )
         for key in keys:
-            kernel.map_update(*self._home(index, key), zeros)
+            kernel.map_update(*self._locate_element(index, key), zeros)
 
-    def remove(self, index: int, keys: Iterable[bytes]) -> None:
+    def remove_keys(self, index: int, keys: Iterable[bytes]) -> None:
         """Take elements out of an aggregation's map; that of an array with one element is zeroed."""
         if self.program.maps[index].kind == "percpu_array":
-            self.clear(index)
+            self.clear_map(index)
             return
-        for key in self._halves.split_keys(index, keys):
+        for key in self._split_values.split_keys(index, keys):
             try:
-                kernel.map_delete(*self._home(index, key))
+                kernel.map_delete(*self._locate_element(index, key))
             except FileNotFoundError:
                 continue
 
 
-def _check_room(definitions: Iterable[p.MapDef], cpus: int, most: int | None) -> None:
+def _check_memory(definitions: Iterable[p.MapDef], cpus: int, most: int | None) -> None:
     """Raise TooLarge where they may come to take more than that."""
-    size = sum(_room(definition, cpus) for definition in definitions)
+    size = sum(_map_memory(definition, cpus) for definition in definitions)
     if most is not None and size > most:
         raise TooLarge(
-            f"the script's data may take {size >> 20} MiB of the kernel's memory, and {most >> 20} MiB are allowed: smaller "
-            "-x aggsize, bufsize, dynvarsize, strsize and specsize help"
+            f"the script's data may take {size >> 20} MiB of the kernel's memory, and {most >> 20} MiB are allowed: smaller -x aggsize, bufsize, dynvarsize, strsize and specsize help"
         )
 
 
-def _room(definition: p.MapDef, cpus: int) -> int:
+def _map_memory(definition: p.MapDef, cpus: int) -> int:
     """Bytes of the keys and values that a map may come to have."""
     if definition.kind == "ringbuf":
         return definition.entries
     values = cpus if definition.kind in KINDS and KINDS[definition.kind].per_cpu else 1
     return definition.entries * (
-        _apart(definition.key_size) + _apart(definition.value_size) * values
+        _value_stride(definition.key_size) + _value_stride(definition.value_size) * values
     )
 
 
-def _namespace() -> tuple[int, int] | None:
+def _pid_namespace() -> tuple[int, int] | None:
     """(device, inode) of this process's pid namespace; None where that is the machine's own."""
     status = os.stat("/proc/self/ns/pid")
     return None if status.st_ino == _FIRST_NAMESPACE else (status.st_dev, status.st_ino)
 
 
-def _preempt() -> tuple[int, int] | None:
+def _find_preempt_kfuncs() -> tuple[int, int] | None:
     """Type ids of the functions that keep other tasks away, or None before Linux 6.10."""
     try:
         with open("/sys/kernel/btf/vmlinux", "rb") as file:
@@ -385,12 +398,12 @@ def _preempt() -> tuple[int, int] | None:
 # --- adding up what the CPUs have ---------------------------------------------------------------
 
 
-def _apart(size: int) -> int:
+def _value_stride(size: int) -> int:
     """The distance between two CPUs' values of that many bytes."""
     return (size + 7) & ~7
 
 
-def _merge_of(program: Program, index: int) -> Callable[[bytes, int, int], bytes]:
+def _make_merge(program: Program, index: int) -> Callable[[bytes, int, int], bytes]:
     """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
     merged = next(
         (
@@ -401,9 +414,9 @@ def _merge_of(program: Program, index: int) -> Callable[[bytes, int, int], bytes
         add_words,
     )
 
-    def merge(raw: bytes, size: int, each: int) -> bytes:
+    def merge_cpus(raw: bytes, size: int, each: int) -> bytes:
         columns = [unpack_words(raw[start : start + size]) for start in range(0, len(raw), each)]
         used = [column for column in columns if column[0]]
         return pack_words(used[0] if len(used) == 1 else merged(*used)) if used else bytes(size)
 
-    return merge
+    return merge_cpus

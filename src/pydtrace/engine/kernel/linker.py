@@ -74,11 +74,18 @@ from .passes import (
     uregs,
     user_memory_writes,
 )
-from .passes.clause_analysis import NOW, Reading, demanded, exits, may_fault, reported
-from .passes.function_copies import Function, Library
+from .passes.clause_analysis import (
+    LIVE_FIELDS,
+    EventFieldUse,
+    can_fault,
+    demanded_arguments,
+    has_exit,
+    reported_sizes,
+)
+from .passes.function_copies import Function, FunctionLibrary
 from .probes import usdt_operands
 from .probes.profile_timers import emit_arguments
-from .probes.raw_tracepoints import Fixed
+from .probes.raw_tracepoints import FixedProbe
 from .unwind import bpf_native_unwinder, bpf_python_unwinder, kernel_stacks
 
 TYPE_CHECKING = False
@@ -87,8 +94,8 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import Program
 
-    from .passes.string_size_maps import Sized
-    from .probes.raw_tracepoints import Calls
+    from .passes.string_size_maps import SizeSplitMap
+    from .probes.raw_tracepoints import SyscallGroup
     from .probes.usdt_operands import Operand
 
     Callee = p.Clause | Function | None  # None: what fires ERROR
@@ -97,7 +104,7 @@ if TYPE_CHECKING:
 LEVELS = 4
 # The control block: what the engine and the programs tell each other, in a map of one element.
 CONTROL_ACTIVE = 0  # u64: probes fire; exit() clears it
-CONTROL_LOST = 8  # u64: firings that found no free state block
+CONTROL_DROPS = 8  # u64: firings that found no free state block
 CONTROL_WALL = 16  # u64: what to add to the monotonic clock for walltimestamp
 CONTROL_ZEROS = 24  # as many zeros as the this-> area has bytes
 # An element of the names map, by probe id: the four names as the state block has them, then the bytes of the
@@ -118,7 +125,7 @@ _DIGITS = 10
 _CALL, _EXIT = call(0).opcode, exit_()
 
 
-class Maps:
+class MapIndexes:
     """Where the engine put what the compiler knows nothing of: indexes of maps (syscalls: engine/kernel/probes/raw_tracepoints.py's table; sized: {map:
     sized.Sized}; allowed: of the processes that a policy allows, None without one; leaving: leaving.MAP).  busy: offset of the busy word in a state block; state_of_all: these
     blocks are too large for a per-CPU map, and one array has those of all CPUs; preempt: type ids of (bpf_preempt_disable, bpf_preempt_enable), or None; namespace: (device, inode) of the
@@ -150,8 +157,8 @@ class Maps:
         """first: index of the first map that is not the program's."""
         self.control, self.names = first, first + 1
         self.syscalls: int | None = first + 2
-        self.sized: Mapping[int, Sized] = {}
-        self.walk: bpf_python_unwinder.Places | None = None
+        self.sized: Mapping[int, SizeSplitMap] = {}
+        self.walk: bpf_python_unwinder.UnwinderIndexes | None = None
         self.allowed: int | None = None
         self.family: int | None = None
         self.leaving: int | None = None
@@ -178,7 +185,7 @@ class Maps:
 _WHEN = 64  # in the context of a probe that the engine fires itself: the timestamp, or 0
 
 
-class Event:
+class ProgramEvent:
     """What differs between the programs of one clause set.  own: fired by the engine, which puts the probe's id into
     the context, else by a site, whose cookie it is; arguments: {index: (Operand, symbol's distance)}; pid: the only
     process to run for, or None; family: it runs for the processes of a family.Family alone; comm: for
@@ -187,129 +194,149 @@ class Event:
     a returns.Point, where a function ends; enters: a function begins there."""
 
     __slots__ = (
-        "own",
+        "self_fired",
         "arguments",
         "pid",
         "family",
         "comm",
-        "never",
-        "always",
+        "excluded_pids",
+        "runs_after_exit",
         "profile",
         "raw",
-        "leaves",
-        "enters",
+        "return_point",
+        "at_entry",
     )
 
     def __init__(
         self,
-        own: bool = False,
+        self_fired: bool = False,
         arguments: Mapping[int, tuple[Operand, int]] | None = None,
         pid: int | None = None,
-        never: Iterable[int] = (),
-        always: bool = False,
+        excluded_pids: Iterable[int] = (),
+        runs_after_exit: bool = False,
         profile: str | None = None,
-        raw: Fixed | Calls | None = None,
+        raw: FixedProbe | SyscallGroup | None = None,
         family: bool = False,
-        leaves: tuple[str, int] | None = None,
+        return_point: tuple[str, int] | None = None,
         comm: str | None = None,
-        enters: bool = False,
+        at_entry: bool = False,
     ) -> None:
-        self.family, self.leaves, self.comm, self.enters = family, leaves, comm, enters
-        self.own, self.arguments, self.pid = own, dict(arguments or {}), pid
-        self.never, self.always, self.profile, self.raw = tuple(never), always, profile, raw
+        self.family, self.return_point, self.comm, self.at_entry = (
+            family,
+            return_point,
+            comm,
+            at_entry,
+        )
+        self.self_fired, self.arguments, self.pid = self_fired, dict(arguments or {}), pid
+        self.excluded_pids, self.runs_after_exit, self.profile, self.raw = (
+            tuple(excluded_pids),
+            runs_after_exit,
+            profile,
+            raw,
+        )
 
 
 class Linker:
     """program: program.Program; maps: Maps; errors: indexes of the ERROR probe's clauses."""
 
-    def __init__(self, program: Program, maps: Maps, errors: Iterable[int] = ()) -> None:
+    def __init__(self, program: Program, maps: MapIndexes, errors: Iterable[int] = ()) -> None:
         self.program, self.maps = program, maps
         self.errors = [program.clauses[index] for index in errors]
-        self._clauses = Reading()
-        self._library = Library()
-        self.places: list[
+        self._clauses = EventFieldUse()
+        self._library = FunctionLibrary()
+        self.clause_starts: list[
             tuple[int, p.Clause]
         ] = []  # of the last link: (first instruction, clause)
-        self.steps: set[int] = (
+        self.loop_starts: set[int] = (
             set()
         )  # of the last link: where the functions begin that its loops call
-        self._walks = bpf_python_unwinder.walks(maps.walk, program.stacks) if maps.walk else {}
-        self._unwinds = bpf_native_unwinder.unwinds(maps.walk, program.stacks) if maps.walk else {}
+        self._python_unwinders = (
+            bpf_python_unwinder.make_python_unwinders(maps.walk, program.stacks)
+            if maps.walk
+            else {}
+        )
+        self._native_unwinders = (
+            bpf_native_unwinder.make_native_unwinders(maps.walk, program.stacks)
+            if maps.walk
+            else {}
+        )
         self._kernel_reads = False  # in the last link: pointers may lead into the kernel
-        self._late: set[str] = (
+        self._late_fields: set[str] = (
             set()
         )  # in the last link: parts of the event that the routines that report fill in
-        self._own = False  # in the last link: the tracer fires the probe, in itself
+        self._self_fired = False  # in the last link: the tracer fires the probe, in itself
 
     @property
-    def _reads_nothing(self) -> bool:
+    def _denies_reads(self) -> bool:
         """The tracer fires the probe in itself, which a policy does not allow to read."""
-        return self._own and self.maps.allowed is not None
+        return self._self_fired and self.maps.allowed is not None
 
     @property
     def has_loops(self) -> bool:
         """Whether the kernel itself calls what its loops call."""
         return self.maps.walk is not None and self.maps.walk.loops
 
-    def link(self, indexes: Iterable[int], event: Event, apart: bool = False) -> list[Insn]:
+    def link_clauses(
+        self, indexes: Iterable[int], event: ProgramEvent, apart: bool = False
+    ) -> list[Insn]:
         """The instructions for the clauses `indexes`, in this order.  apart: also a single clause is a function."""
         clauses = [self.program.clauses[index] for index in indexes]
-        faulting = [clause for clause in clauses if self.errors and may_fault(clause.code)]
+        faulting = [clause for clause in clauses if self.errors and can_fault(clause.code)]
         g = Code()
-        self.steps, self._own = set(), event.own
+        self.loop_starts, self._self_fired = set(), event.self_fired
         out, left = Label("out"), Label("left")
-        self._enter(g, event, clauses, left)
-        if event.leaves and event.leaves[0] == return_check.MARK:
+        self._emit_prologue(g, event, clauses, left)
+        if event.return_point and event.return_point[0] == return_check.MARK:
             g.place(left)
             g.emit(mov_imm(R0, 0), exit_())
-            self.places = []
+            self.clause_starts = []
             return g.finish()
         calls: CallSites = []  # (instruction, clause, Function, or None for the ERROR probe)
-        self._fill(g, event, clauses, self.errors if faulting else (), calls)
+        self._emit_event(g, event, clauses, self.errors if faulting else (), calls)
         reads_kernel = bool(event.raw and event.raw.kernel_reads) or bool(
             self.program.uses & {"thread", "kernel"}
         )
-        self.places, self._kernel_reads = [], reads_kernel and self.maps.allowed is None
-        run = self._call if apart or len(clauses) > 1 else self._insert
+        self.clause_starts, self._kernel_reads = [], reads_kernel and self.maps.allowed is None
+        run = self._emit_call if apart or len(clauses) > 1 else self._emit_inline
         for number, clause in enumerate(clauses):
             if clause in faulting:
                 g.emit(store_imm(4, R7, p.STATE_FAULT, 0))
-            if number and "wall" in self._clauses.reads(
+            if number and "wall" in self._clauses.fields_read(
                 clause
             ):  # each clause's is later than that of the one before
                 g.emit(call(KTIME_GET_NS))
-                self._wall(g)
+                self._emit_wall_clock(g)
             run(g, clause, out, calls)
             if clause in faulting:
-                self._call_error(g, out, calls)
+                self._emit_error_call(g, out, calls)
         g.place(out)
         g.emit(store_imm(8, R7, self.maps.busy, 0))
-        self._preempt(g, 1)
+        self._emit_preempt(g, 1)
         g.place(left)
         g.emit(mov_imm(R0, 0), exit_())
-        return self._append(g.finish(), calls)
+        return self._append_functions(g.finish(), calls)
 
-    def _call(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
+    def _emit_call(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
         """Run a clause on the state block r7; to `out` after an exit() in it."""
         g.emit(mov(R1, R7))
         calls.append((len(g.insns), clause))
         g.emit(call_sub(0))
-        self._exit(g, clause, out)
+        self._emit_exit_check(g, clause, out)
 
-    def _insert(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
+    def _emit_inline(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
         """As _call, the clause's code in its place: of the calls that a firing makes each counts."""
         g.emit(mov(R1, R7))
         ended, start = Label(), len(g.insns)
-        code, more = self._function(clause, start)
+        code, more = self._make_function(clause, start)
         calls += [(start + place, each) for place, each in more]
         g.emit(*[ja(ended) if insn == _EXIT else insn for insn in code])
         g.place(ended)
         g.emit(mov(R7, R6))  # the clause's name for it
-        self._exit(g, clause, out)
+        self._emit_exit_check(g, clause, out)
 
-    def _exit(self, g: Code, clause: p.Clause, out: Label) -> None:
+    def _emit_exit_check(self, g: Code, clause: p.Clause, out: Label) -> None:
         """To `out` after an exit() in the clause, whose value is in r0; no probe fires any more then."""
-        if exits(clause):
+        if has_exit(clause):
             following = Label()
             g.emit(
                 jump_imm("jeq", R0, 0, following),
@@ -319,7 +346,7 @@ class Linker:
             )
             g.place(following)
 
-    def _call_error(self, g: Code, out: Label, calls: CallSites) -> None:
+    def _emit_error_call(self, g: Code, out: Label, calls: CallSites) -> None:
         """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it.  What a commit()
         leaves there is shorter."""
         following = Label()
@@ -332,57 +359,60 @@ class Linker:
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
         g.place(following)
 
-    def _append(self, insns: list[Insn], calls: CallSites) -> list[Insn]:
+    def _append_functions(self, insns: list[Insn], calls: CallSites) -> list[Insn]:
         """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
         begun = {}
         calls = list(calls)
         for at, clause in calls:  # grows by what the ERROR probe's firing calls
             if clause not in begun:
                 begun[clause] = len(insns)
-                code, more = self._function(clause, len(insns))
+                code, more = self._make_function(clause, len(insns))
                 calls += [(len(insns) + place, each) for place, each in more]
                 insns += code
             insns[at].imm = begun[clause] - at - 1
         return insns
 
-    def _function(self, which: Callee, start: int) -> tuple[list[Insn], CallSites]:
+    def _make_function(self, which: Callee, start: int) -> tuple[list[Insn], CallSites]:
         """The code of what is called, [(instruction in it, what it calls there)]."""
         calls: CallSites
         if which is None:
-            code, calls = self._error()
-        elif isinstance(which, bpf_python_unwinder.Own):
-            if isinstance(which, bpf_python_unwinder.Step):
-                self.steps.add(start)
-            return which.copy(), [*which.calls]
+            code, calls = self._make_error_function()
+        elif isinstance(which, bpf_python_unwinder.UserReadFunction):
+            if isinstance(which, bpf_python_unwinder.LoopStep):
+                self.loop_starts.add(start)
+            return which.copy_instructions(), [*which.calls]
         elif isinstance(which, Function):
-            code, calls = which.copy(), [*which.calls]
-            if self._late and reported(code):
-                code = self._finding_out(code)
+            code, calls = which.copy_instructions(), [*which.calls]
+            if self._late_fields and reported_sizes(code):
+                code = self._prepend_late_fields(code)
         else:
-            self.places.append((start, which))
-            code, packs = record_trim.calling(which, _as_function(which.code))
-            code, functions = self._library.take(code, packs)
+            self.clause_starts.append((start, which))
+            code, packs = record_trim.call_trim(which, _drop_state_lookup(which.code))
+            code, functions = self._library.split_functions(code, packs)
             if packs is not None:
-                functions = [*functions, (packs, self._library.known(record_trim.function(which)))]
-            clause = inline.Clause(code, functions, self.maps.sized, self.program.zeros[0])
-            code, functions = user_memory_writes.guard(
-                clause.insns, clause.calls, self._own, self._library, self.maps
+                functions = [
+                    *functions,
+                    (packs, self._library.intern_function(record_trim.make_trim_function(which))),
+                ]
+            clause = inline.InlinedClause(code, functions, self.maps.sized, self.program.zeros[0])
+            code, functions = user_memory_writes.guard_writes(
+                clause.insns, clause.calls, self._self_fired, self._library, self.maps
             )
             calls = [*functions]
-        if self._reads_nothing:
-            return process_filter.reading_nothing(code), calls
-        return _reading_any(code) if self._kernel_reads else code, calls
+        if self._denies_reads:
+            return process_filter.deny_user_reads(code), calls
+        return _allow_kernel_reads(code) if self._kernel_reads else code, calls
 
-    def _error(self) -> tuple[list[Insn], CallSites]:
+    def _make_error_function(self) -> tuple[list[Insn], CallSites]:
         """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
         of the firing in which the fault was.  Its value: whether one of the clauses called exit()."""
         g = Code()
         calls: CallSites = []
         lost = Label("lost")
         g.emit(mov(R6, R1))
-        self._take(g, lost)
+        self._emit_take_block(g, lost)
         g.emit(mov(R3, R6), mov(R1, R7), mov_imm(R2, p.STATE_ARGS), call(PROBE_READ_KERNEL))
-        read = set().union(*[self._clauses.reads(clause) for clause in self.errors])
+        read = set().union(*[self._clauses.fields_read(clause) for clause in self.errors])
         fault, args = p.STATE_FAULT, p.STATE_ARGS
         g.emit(*[store_imm(8, R7, offset, 0) for offset in range(args, p.STATE_EVENT_END, 8)])
         for index, offset, size in (
@@ -421,32 +451,34 @@ class Linker:
             )
         g.emit(mov_imm(R0, ERROR), store(4, R7, p.STATE_PROBE, R0))
         if "names" in read:
-            self._names(g)
-        self._zero_this(g)
+            self._emit_names(g)
+        self._emit_zero_this(g)
         g.emit(mov_imm(R8, 0))
         for clause in self.errors:  # all of them, as in dtrace, also after an exit()
             following = Label()
-            self._call(g, clause, following, calls)
+            self._emit_call(g, clause, following, calls)
             g.place(following)
-            g.emit(*[alu("or", R8, R0)] * exits(clause))
+            g.emit(*[alu("or", R8, R0)] * has_exit(clause))
         g.emit(store_imm(8, R7, self.maps.busy, 0), mov(R0, R8), exit_())
         g.place(lost)
-        self._count_lost(g)
+        self._emit_count_drop(g)
         g.emit(mov_imm(R0, 0), exit_())
         return g.finish(), calls
 
     # --- the frame ---------------------------------------------------------------------
 
-    def _enter(self, g: Code, event: Event, clauses: Sequence[p.Clause], left: Label) -> None:
+    def _emit_prologue(
+        self, g: Code, event: ProgramEvent, clauses: Sequence[p.Clause], left: Label
+    ) -> None:
         """r6 = the context, r7 = a state block of our own; else to `left`."""
         g.emit(mov(R6, R1))
-        if not event.always:
+        if not event.runs_after_exit:
             g.emit(
                 ld_map_value(R1, self.maps.control, CONTROL_ACTIVE),
                 load(8, R1, R1, 0),
                 jump_imm("jeq", R1, 0, left),
             )
-        if event.pid or event.never or event.family:
+        if event.pid or event.excluded_pids or event.family:
             self.maps.emit_pids(g)
             g.emit(alu_imm("rsh", R0, 32))
             if event.family:
@@ -460,23 +492,25 @@ class Linker:
                 )
             if event.pid:
                 g.emit(jump_imm("jne", R0, event.pid, left))
-            g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.never])
+            g.emit(*[jump_imm("jeq", R0, pid, left) for pid in event.excluded_pids])
         if event.comm is not None:
-            process_variables.emit_named(g, event.comm, left)
-        if self.maps.allowed is not None and not event.own:
-            process_filter.emit(g, self.maps, left)
+            process_variables.emit_name_filter(g, event.comm, left)
+        if self.maps.allowed is not None and not event.self_fired:
+            process_filter.emit_filter(g, self.maps, left)
         if event.raw:
             g.emit(mov_imm(R8, 0))
-            event.raw.enter(g, self.maps, left)
+            event.raw.emit_conditions(g, self.maps, left)
             g.emit(store(8, R10, _RAW, R8))
-        if event.leaves:
+        if event.return_point:
             assert self.maps.leaving is not None
-            return_check.emit(g, event.leaves, self.maps.leaving, left, self._count_lost)
-            if event.leaves[0] == return_check.MARK:
+            return_check.emit_return_check(
+                g, event.return_point, self.maps.leaving, left, self._emit_count_drop
+            )
+            if event.return_point[0] == return_check.MARK:
                 return
-        if not event.own:
+        if not event.self_fired:
             is_site, another = not event.raw and not event.profile, event.raw and event.raw.subject
-            predicate_hoist.emit(
+            predicate_hoist.emit_predicates(
                 g,
                 [clause.code for clause in clauses],
                 _FRAME,
@@ -486,17 +520,17 @@ class Linker:
             )
         if event.raw:
             g.emit(load(8, R8, R10, _RAW))
-        self._preempt(g, 0)
+        self._emit_preempt(g, 0)
         lost, taken = Label(), Label()
-        self._take(g, lost)
+        self._emit_take_block(g, lost)
         g.emit(ja(taken))
         g.place(lost)
-        self._count_lost(g)
-        self._preempt(g, 1)
+        self._emit_count_drop(g)
+        self._emit_preempt(g, 1)
         g.emit(ja(left))
         g.place(taken)
 
-    def _take(self, g: Code, lost: Label) -> None:
+    def _emit_take_block(self, g: Code, lost: Label) -> None:
         """r7 = a state block that is not busy, now ours; else to `lost`."""
         taken = Label()
         for level in range(LEVELS):
@@ -536,37 +570,37 @@ class Linker:
         g.place(taken)
         g.emit(mov(R7, R0))
 
-    def _count_lost(self, g: Code) -> None:
+    def _emit_count_drop(self, g: Code) -> None:
         g.emit(
-            ld_map_value(R1, self.maps.control, CONTROL_LOST),
+            ld_map_value(R1, self.maps.control, CONTROL_DROPS),
             mov_imm(R2, 1),
             atomic("atomic_add", R1, 0, R2),
         )
 
-    def _preempt(self, g: Code, which: int) -> None:
+    def _emit_preempt(self, g: Code, which: int) -> None:
         if self.maps.preempt:
             g.emit(Insn(call(0).opcode, 0, _PSEUDO_KFUNC, 0, self.maps.preempt[which]))
 
     # --- the event -----------------------------------------------------------------------
 
-    def _fill(
+    def _emit_event(
         self,
         g: Code,
-        event: Event,
+        event: ProgramEvent,
         clauses: Sequence[p.Clause],
         errors: Sequence[p.Clause],
         calls: CallSites,
     ) -> None:
-        reads = self._divide(event, (*clauses, *errors))
-        self._now(g, reads)
+        reads = self._divide_fields(event, (*clauses, *errors))
+        self._emit_live_fields(g, reads)
         if "wall" in reads:
             g.emit(load(8, R0, R7, p.STATE_TIME))
-            self._wall(g)
+            self._emit_wall_clock(g)
         if "probe" in reads or "names" in reads:
-            self._ident(g, event)
+            self._emit_probe_id(g, event)
             g.emit(store(4, R7, p.STATE_PROBE, R0))
         if "names" in reads:
-            self._names(g)
+            self._emit_names(g)
         if "uid" in reads:
             g.emit(
                 call(GET_CURRENT_UID_GID),
@@ -588,9 +622,13 @@ class Linker:
             event.raw and event.raw.subject
         )  # the words would be named by its process, and are of the one that runs
         if "registers" in wanted:
-            uregs.emit(g, *self.program.stacks["registers"])
-        walks, unwinds = ({}, {}) if event.own or another else (self._walks, self._unwinds)
-        if self._reads_nothing:
+            uregs.emit_uregs(g, *self.program.stacks["registers"])
+        walks, unwinds = (
+            ({}, {})
+            if event.self_fired or another
+            else (self._python_unwinders, self._native_unwinders)
+        )
+        if self._denies_reads:
             g.emit(
                 *[
                     store_imm(8, R7, self.program.stacks[whose][0], 0)
@@ -598,7 +636,7 @@ class Linker:
                 ]
             )
         else:
-            kernel_stacks.emit(
+            kernel_stacks.emit_stacks(
                 g,
                 self.program.stacks,
                 wanted - {"registers"},
@@ -606,16 +644,16 @@ class Linker:
                 unwinds,
                 calls,
                 bpf_native_unwinder.AT_END
-                if event.leaves
+                if event.return_point
                 else bpf_native_unwinder.AT_BEGINNING
-                if event.enters
+                if event.at_entry
                 else 0,
             )
-        self._process(g, event)
-        self._arguments(g, event, demanded(clauses))
-        self._zero_this(g)
+        self._emit_process(g, event)
+        self._emit_arguments(g, event, demanded_arguments(clauses))
+        self._emit_zero_this(g)
 
-    def _wall(self, g: Code) -> None:
+    def _emit_wall_clock(self, g: Code) -> None:
         """walltimestamp, of the monotonic clock's r0."""
         g.emit(
             ld_map_value(R1, self.maps.control, CONTROL_WALL),
@@ -624,27 +662,27 @@ class Linker:
             store(8, R7, p.STATE_WALL, R1),
         )
 
-    def _divide(self, event: Event, clauses: Sequence[p.Clause]) -> set[str]:
+    def _divide_fields(self, event: ProgramEvent, clauses: Sequence[p.Clause]) -> set[str]:
         """What to fill in for the clauses: a set of names of _FIELDS.  What only the routines read that report a fault or a
-        commit(), and can find out themselves, is left to them: self._late."""
+        commit(), and can find out themselves, is left to them: self._late_fields."""
         reads, late = (
             set().union(*[each(clause) for clause in clauses])
-            for each in (self._clauses.reads, self._clauses.reports)
+            for each in (self._clauses.fields_read, self._clauses.fields_reported)
         )
         if "wall" in reads:
             reads.add("time")
         another = (
             event.raw is not None and event.raw.subject is not None
         )  # what is filled in is not of the running task
-        self._late = set() if another or event.own else (late - reads) & NOW
-        return reads | late - self._late
+        self._late_fields = set() if another or event.self_fired else (late - reads) & LIVE_FIELDS
+        return reads | late - self._late_fields
 
-    def _now(self, g: Code, names: set[str]) -> None:
+    def _emit_live_fields(self, g: Code, names: set[str]) -> None:
         """The parts of the event, of `names`, that are so while the firing lasts."""
         if "time" in names:
             now = Label()
             g.emit(call(KTIME_GET_NS))
-            if self._own:
+            if self._self_fired:
                 g.emit(load(8, R1, R6, _WHEN), jump_imm("jeq", R1, 0, now), mov(R0, R1))
             g.place(now)
             g.emit(store(8, R7, p.STATE_TIME, R0))
@@ -656,19 +694,21 @@ class Linker:
                 store(4, R7, p.STATE_TID, R0), alu_imm("rsh", R0, 32), store(4, R7, p.STATE_PID, R0)
             )
 
-    def _finding_out(self, insns: list[Insn]) -> list[Insn]:
+    def _prepend_late_fields(self, insns: list[Insn]) -> list[Insn]:
         """A routine that reports, its arguments r1 … r5, filling in first what nobody needed before."""
         g = Code()
         g.emit(mov(R6, R2), mov(R7, R1), mov(R8, R3), mov(R9, R4), store(8, R10, -8, R5))
-        self._now(g, self._late)
+        self._emit_live_fields(g, self._late_fields)
         g.emit(mov(R1, R7), mov(R2, R6), mov(R3, R8), mov(R4, R9), load(8, R5, R10, -8))
         return g.finish() + insns
 
-    def _process(self, g: Code, event: Event) -> None:
+    def _emit_process(self, g: Code, event: ProgramEvent) -> None:
         """What only some programs ask about the process."""
         uses, another = (
             self.program.uses,
-            event.raw.emit_task if isinstance(event.raw, Fixed) and event.raw.subject else None,
+            event.raw.emit_task
+            if isinstance(event.raw, FixedProbe) and event.raw.subject
+            else None,
         )
         emit_task = another or process_variables.emit_running
         if "ppid" in uses:
@@ -683,19 +723,21 @@ class Linker:
             process_variables.emit_thread(g, emit_task)
         if "execargs" in uses:
             process_variables.emit_arguments(
-                g, process_variables.emit_nobody if another or self._reads_nothing else emit_task
+                g, process_variables.emit_no_task if another or self._denies_reads else emit_task
             )
 
     @staticmethod
-    def _ident(g: Code, event: Event) -> None:
+    def _emit_probe_id(g: Code, event: ProgramEvent) -> None:
         """r0 = the probe's id."""
         if event.raw:
             event.raw.emit_ident(g)
         else:
-            g.emit(load(8, R0, R6, 0) if event.own else (mov(R1, R6), call(GET_ATTACH_COOKIE)))
+            g.emit(
+                load(8, R0, R6, 0) if event.self_fired else (mov(R1, R6), call(GET_ATTACH_COOKIE))
+            )
 
     @staticmethod
-    def _arguments(g: Code, event: Event, wanted: list[int]) -> None:
+    def _emit_arguments(g: Code, event: ProgramEvent, wanted: list[int]) -> None:
         if event.raw and wanted:
             g.emit(load(8, R8, R10, _RAW))  # what was filled in before may have used it
         for index in wanted:
@@ -704,11 +746,11 @@ class Linker:
             if event.raw:
                 event.raw.emit_argument(g, index, offset)
             else:
-                usdt_operands.emit(g, operand, R6, R7, offset, distance)
+                usdt_operands.emit_operand(g, operand, R6, R7, offset, distance)
         if event.profile and wanted:
             emit_arguments(g, event.profile)
 
-    def _zero_this(self, g: Code) -> None:
+    def _emit_zero_this(self, g: Code) -> None:
         offset, size = self.program.this_area
         if size <= 128:
             g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
@@ -721,7 +763,7 @@ class Linker:
                 call(PROBE_READ_KERNEL),
             )
 
-    def _names(self, g: Code) -> None:
+    def _emit_names(self, g: Code) -> None:
         """Copy the names of probe id r0; write the process id behind the provider's stem."""
         done = Label()
         g.emit(
@@ -769,7 +811,7 @@ class Linker:
         g.place(done)
 
 
-def _as_function(code: list[Insn]) -> list[Insn]:
+def _drop_state_lookup(code: list[Insn]) -> list[Insn]:
     """A clause's code with the state block's lookup replaced: it comes in r1."""
     assert (
         code[8] == mov(R6, R0) and code[5] == call(MAP_LOOKUP_ELEM) and code[6].src != PSEUDO_CALL
@@ -781,7 +823,7 @@ def _as_function(code: list[Insn]) -> list[Insn]:
     return [code[0], mov(R0, R1), *nothing, code[6], code[7], code[8], *copies]
 
 
-def _reading_any(code: list[Insn]) -> list[Insn]:
+def _allow_kernel_reads(code: list[Insn]) -> list[Insn]:
     """A function's code with reads of a process's memory replaced by such as follow the kernel's pointers, too."""
     for insn in code:
         if insn.opcode == _CALL and not insn.src:

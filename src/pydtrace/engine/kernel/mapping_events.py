@@ -21,7 +21,7 @@ _MMAP, _LOST = 1, 2  # types of records
 _RECORD = struct.Struct("=IHHII")  # type, misc, size; of a mapping: pid, tid
 
 
-class NewCode:
+class MappingEvents:
     """fds: one for each CPU; none where the kernel, or the user's rights, do not allow it."""
 
     def __init__(self) -> None:
@@ -33,13 +33,13 @@ class NewCode:
         except (OSError, ValueError):
             self.close()
 
-    def take(self) -> set[int] | None:
+    def take_pids(self) -> set[int] | None:
         """The ids of the processes that have mapped code since this was called last; None: there were too many to tell."""
         found, lost = set(), False
         for memory in self._memory:
             head, tail = (int.from_bytes(memory[at : at + 8], "little") for at in (_HEAD, _TAIL))
             while tail < head:
-                kind, _, size, pid, _ = _RECORD.unpack(self._bytes(memory, tail, _RECORD.size))
+                kind, _, size, pid, _ = _RECORD.unpack(self._read_ring(memory, tail, _RECORD.size))
                 lost |= kind == _LOST
                 if kind == _MMAP:
                     found.add(pid)
@@ -48,7 +48,7 @@ class NewCode:
         return None if lost else found
 
     @staticmethod
-    def _bytes(memory: mmap.mmap, at: int, size: int) -> bytes:
+    def _read_ring(memory: mmap.mmap, at: int, size: int) -> bytes:
         """From a ring, which begins behind the first page."""
         room = _PAGES * mmap.PAGESIZE
         at %= room

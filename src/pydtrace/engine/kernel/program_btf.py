@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     LoadedTypes = tuple[
         int, list[tuple[int, int]]
-    ]  # the descriptor of the BTF, what describe() says of functions
+    ]  # the descriptor of the BTF, what make_btf() says of functions
 
 _MAGIC, _VERSION = 0xEB9F, 1
 _INT, _PTR, _ARRAY, _STRUCT, _FUNC, _PROTO = 1, 2, 3, 4, 12, 13
@@ -30,7 +30,7 @@ _SIGNED, _BITS_32, _BITS_8 = 1 << 24, 32, 8
 _CALL, _WIDE = call_sub(0).opcode, ld_imm64(R0, 0)[0].opcode
 
 
-def functions(insns: list[Insn]) -> list[int]:
+def find_function_starts(insns: list[Insn]) -> list[int]:
     """Where the functions of a program begin, ascending."""
     return sorted(
         {0}
@@ -42,38 +42,38 @@ def functions(insns: list[Insn]) -> list[int]:
     )
 
 
-def describe(
+def make_btf(
     insns: list[Insn], clauses: Collection[int], state_size: int
 ) -> tuple[bytes, list[tuple[int, int]]]:
     """(BTF, [(instruction, type id)]): clauses: where they begin."""
     names, types = bytearray(b"\0"), bytearray()
     count = 0
 
-    def name(text: str) -> int:
+    def add_name(text: str) -> int:
         names.extend(text.encode() + b"\0")
         return len(names) - len(text) - 1
 
-    def add(text: str, kind: int, members: int, size: int, *more: int) -> int:
+    def add_type(text: str, kind: int, members: int, size: int, *more: int) -> int:
         nonlocal count
         types.extend(
-            struct.pack("=3I", name(text) if text else 0, kind << 24 | members, size)
+            struct.pack("=3I", add_name(text) if text else 0, kind << 24 | members, size)
             + struct.pack(f"={len(more)}I", *more)
         )
         count += 1
         return count
 
-    integer = add("int", _INT, 0, 4, _SIGNED | _BITS_32)
-    char = add("char", _INT, 0, 1, _BITS_8)
-    array = add("", _ARRAY, 0, 0, char, integer, state_size)
-    state = add("state", _STRUCT, 1, state_size, name("bytes"), array, 0)
-    pointer = add("", _PTR, 0, state)
-    of_clause = add("", _PROTO, 1, integer, name("state"), pointer)
-    context = add("", _PTR, 0, 0)
-    of_others = add("", _PROTO, 1, integer, name("context"), context)
+    integer = add_type("int", _INT, 0, 4, _SIGNED | _BITS_32)
+    char = add_type("char", _INT, 0, 1, _BITS_8)
+    array = add_type("", _ARRAY, 0, 0, char, integer, state_size)
+    state = add_type("state", _STRUCT, 1, state_size, add_name("bytes"), array, 0)
+    pointer = add_type("", _PTR, 0, state)
+    of_clause = add_type("", _PROTO, 1, integer, add_name("state"), pointer)
+    context = add_type("", _PTR, 0, 0)
+    of_others = add_type("", _PROTO, 1, integer, add_name("context"), context)
     infos = []
-    for number, start in enumerate(functions(insns)):
+    for number, start in enumerate(find_function_starts(insns)):
         is_clause = start in clauses
-        ident = add(
+        ident = add_type(
             f"clause_{number}" if is_clause else f"function_{number}",
             _FUNC,
             _GLOBAL if is_clause else _STATIC,

@@ -12,11 +12,11 @@ _FULL = 4  # a quarter of the buffer found filled: another look as late loses re
 _NICE = -10
 
 
-class Hurry:
+class ReaderPriority:
     def __init__(self, size: int) -> None:
         self._enough: float = size // _FULL
 
-    def found(self, size: int) -> None:
+    def observe_fill(self, size: int) -> None:
         if size < self._enough:
             return
         self._enough = float("inf")

@@ -25,12 +25,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-HELD, LET_GO = 1, 2
-LIMIT = 5.0  # seconds
-_BEATS = 1.0  # seconds
+HELD, RESUMED = 1, 2
+HOLD_LIMIT = 5.0  # seconds
+_HEARTBEAT_INTERVAL = 1.0  # seconds
 
 
-class Guard:
+class ResumeGuard:
     """fd: of the map; value_size: of its values, in bytes.  Raises OSError."""
 
     def __init__(self, fd: int, value_size: int) -> None:
@@ -39,7 +39,7 @@ class Guard:
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _run(reading, fd, value_size)
+                _run_guard(reading, fd, value_size)
         except OSError:
             os.close(self._gate)
             raise
@@ -47,10 +47,10 @@ class Guard:
             os.close(reading)
         os.set_blocking(self._gate, False)
 
-    def beat(self) -> None:
+    def send_heartbeat(self) -> None:
         """The tracer looks at who waits."""
         now = time.monotonic()
-        if now - self._beaten >= _BEATS:
+        if now - self._beaten >= _HEARTBEAT_INTERVAL:
             self._beaten = now
             with contextlib.suppress(OSError):  # full, or the guard was killed
                 os.write(self._gate, b".")
@@ -61,7 +61,7 @@ class Guard:
         os.waitpid(self.pid, 0)
 
 
-def _run(reading: int, fd: int, value_size: int) -> NoReturn:
+def _run_guard(reading: int, fd: int, value_size: int) -> NoReturn:
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -73,31 +73,31 @@ def _run(reading: int, fd: int, value_size: int) -> NoReturn:
         for stream in (0, 1, 2):
             os.dup2(null, stream)
         _tracer.leave_control_groups()
-        _watch(reading, fd, value_size)
+        _watch_tracer(reading, fd, value_size)
     finally:
         os._exit(0)
 
 
-def _watch(reading: int, fd: int, value_size: int) -> None:
+def _watch_tracer(reading: int, fd: int, value_size: int) -> None:
     """Until the tracer has ended."""
     waited: set[bytes] = (
         set()
     )  # who waited already half of LIMIT ago, with no look of the tracer's since
     while True:
         beats = b""
-        if select.select([reading], [], [], LIMIT / 2)[0]:
+        if select.select([reading], [], [], HOLD_LIMIT / 2)[0]:
             beats = os.read(reading, 1 << 16)
             if not beats:
                 break
-        held = _held(fd, value_size) if not beats else set()
+        held = _held_keys(fd, value_size) if not beats else set()
         for key in held & waited:
-            _let_go(fd, key, value_size)
+            _resume_process(fd, key, value_size)
         waited = held
-    for key in _held(fd, value_size):
-        _let_go(fd, key, value_size)
+    for key in _held_keys(fd, value_size):
+        _resume_process(fd, key, value_size)
 
 
-def _held(fd: int, value_size: int) -> set[bytes]:
+def _held_keys(fd: int, value_size: int) -> set[bytes]:
     return {
         key
         for key, value in syscalls.map_items(fd, 4, value_size)
@@ -105,9 +105,9 @@ def _held(fd: int, value_size: int) -> set[bytes]:
     }
 
 
-def _let_go(fd: int, key: bytes, value_size: int) -> None:
+def _resume_process(fd: int, key: bytes, value_size: int) -> None:
     with contextlib.suppress(OSError):  # it was killed
         syscalls.map_update(
-            fd, key, struct.pack("=I", LET_GO) + syscalls.map_lookup(fd, key, value_size)[4:]
+            fd, key, struct.pack("=I", RESUMED) + syscalls.map_lookup(fd, key, value_size)[4:]
         )
         os.kill(int.from_bytes(key, "little"), signal.SIGCONT)

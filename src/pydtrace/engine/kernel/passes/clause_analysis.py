@@ -23,30 +23,30 @@ _FIELDS = [
     ("pid", p.STATE_PID, p.STATE_UID), ("uid", p.STATE_UID, p.STATE_WALL), ("wall", p.STATE_WALL, p.STATE_EXECNAME),
     ("execname", p.STATE_EXECNAME, p.STATE_PROBEPROV), ("names", p.STATE_PROBEPROV, p.STATE_ARGS),
 ]  # fmt: skip
-NOW = {"time", "cpu", "pid"}  # the parts that can be found out at any moment of a firing
+LIVE_FIELDS = {"time", "cpu", "pid"}  # the parts that can be found out at any moment of a firing
 _ADD = alu_imm("add", R1, 0).opcode
 _WRITE = call(HELPERS["probe_write_user"].number)
 _LOADS = {load(size, R1, R1, 0).opcode for size in (1, 2, 4, 8)}
 
 
-class Reading:
+class EventFieldUse:
     """Which parts of the event clauses read: sets of names of _FIELDS, each looked for once."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int | None, int], set[str]] = {}
 
-    def reads(self, clause: p.Clause) -> set[str]:
+    def fields_read(self, clause: p.Clause) -> set[str]:
         """The clause itself, whose state block is r6."""
-        return self._touches(clause, R6)
+        return self._find_fields(clause, R6)
 
-    def reports(self, clause: p.Clause) -> set[str]:
+    def fields_reported(self, clause: p.Clause) -> set[str]:
         """The routines that report a fault or a commit(), whose state block is r1."""
-        return self._touches(clause, R1)
+        return self._find_fields(clause, R1)
 
-    def _touches(self, clause: p.Clause, state: int) -> set[str]:
+    def _find_fields(self, clause: p.Clause, state: int) -> set[str]:
         key = clause.index, state
         if key not in self._found:
-            offsets = _touched(clause.code, state)
+            offsets = _touched_offsets(clause.code, state)
             self._found[key] = {
                 name
                 for name, start, end in _FIELDS
@@ -55,7 +55,7 @@ class Reading:
         return self._found[key]
 
 
-def _touched(code: list[Insn], state: int) -> set[int]:
+def _touched_offsets(code: list[Insn], state: int) -> set[int]:
     """The offsets in the event part, in a register, that the instructions of a clause load from or take the address of."""
     found, before = set(), None
     for insn in code:
@@ -67,7 +67,7 @@ def _touched(code: list[Insn], state: int) -> set[int]:
     return found
 
 
-def reported(code: list[Insn]) -> set[int]:
+def reported_sizes(code: list[Insn]) -> set[int]:
     """The sizes of the records that its routines report in STATE_FAULT."""
     begins = store_imm(4, R1, p.STATE_FAULT, 0)
     return {
@@ -77,19 +77,19 @@ def reported(code: list[Insn]) -> set[int]:
     }
 
 
-def may_fault(code: list[Insn]) -> bool:
-    return p.FAULT_RECORD_SIZE in reported(code)
+def can_fault(code: list[Insn]) -> bool:
+    return p.FAULT_RECORD_SIZE in reported_sizes(code)
 
 
-def writes(code: list[Insn]) -> list[int]:
+def find_process_writes(code: list[Insn]) -> list[int]:
     """The places where a clause writes into the process that fires."""
     return [at for at, insn in enumerate(code) if insn == _WRITE]
 
 
-def exits(clause: p.Clause) -> bool:
+def has_exit(clause: p.Clause) -> bool:
     return any(action.row.ends for action in clause.actions)
 
 
-def demanded(clauses: Iterable[p.Clause]) -> list[int]:
+def demanded_arguments(clauses: Iterable[p.Clause]) -> list[int]:
     """The arguments that any of the clauses reads, ascending."""
     return sorted(set().union(*[clause.demand for clause in clauses]))

@@ -21,33 +21,37 @@ class Function:
     def __init__(self, insns: list[Insn], calls: list[tuple[int, Function]]) -> None:
         self.insns, self.calls = insns, calls
 
-    def copy(self) -> list[Insn]:
+    def copy_instructions(self) -> list[Insn]:
         return [Insn(i.opcode, i.dst, i.src, i.off, i.imm) for i in self.insns]
 
 
-class Library:
+class FunctionLibrary:
     """The functions of all clauses of a program."""
 
     def __init__(self) -> None:
         self._known: dict[object, Function] = {}  # by content
 
-    def take(
+    def split_functions(
         self, code: list[Insn], but: int | None = None
     ) -> tuple[list[Insn], list[tuple[int, Function]]]:
         """(instructions of the function at the beginning, [(place, Function)]); but: a call of the caller's own."""
         starts = sorted(
             {0}
-            | {_target(code, at) for at, insn in enumerate(code) if _is_call(insn) and at != but}
+            | {
+                _call_target(code, at)
+                for at, insn in enumerate(code)
+                if _is_call(insn) and at != but
+            }
         )
         ends = dict(zip(starts, [*starts[1:], len(code)]))
-        function = self._function(code, 0, ends, but, True)
+        function = self._extract_function(code, 0, ends, but, True)
         return function.insns, function.calls
 
-    def known(self, code: list[Insn]) -> Function:
+    def intern_function(self, code: list[Insn]) -> Function:
         """The Function of this code, which calls no other."""
-        return self._function(code, 0, {0: len(code)}, None, False)
+        return self._extract_function(code, 0, {0: len(code)}, None, False)
 
-    def _function(
+    def _extract_function(
         self,
         code: list[Insn],
         start: int,
@@ -58,7 +62,9 @@ class Library:
         insns, calls = list(code[start : ends[start]]), []
         for at, insn in enumerate(insns, start):
             if _is_call(insn) and at != but:
-                calls.append((at - start, self._function(code, _target(code, at), ends, but)))
+                calls.append(
+                    (at - start, self._extract_function(code, _call_target(code, at), ends, but))
+                )
                 insns[at - start] = call_sub(0)
         if is_clause:
             return Function(insns, calls)
@@ -73,5 +79,5 @@ def _is_call(insn: Insn) -> bool:
     return bool(insn.opcode == _CALL and insn.src == PSEUDO_CALL)
 
 
-def _target(code: list[Insn], at: int) -> int:
+def _call_target(code: list[Insn], at: int) -> int:
     return int(at + 1 + code[at].imm)

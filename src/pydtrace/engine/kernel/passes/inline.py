@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pydtrace.bpf.insn import Insn
 
     from .function_copies import Function
-    from .string_size_maps import Sized
+    from .string_size_maps import SizeSplitMap
 
 _SHORT = 40  # instructions of a function that is put in the place of its calls
 _ZEROED = 512  # bytes that are zeroed word by word; of more the helper is as fast
@@ -46,28 +46,28 @@ _CALL, _EXIT, _LOAD = call(0).opcode, exit_().opcode, ld_map(R1, 0)[0].opcode
 _ADD, _SIZE = alu_imm("add", R1, 0).opcode, mov_imm(R2, 0).opcode
 
 
-class Clause:
+class InlinedClause:
     """insns: its own instructions; calls: [(place in them, functions.Function)] that are left."""
 
     def __init__(
         self,
         insns: list[Insn],
         calls: list[tuple[int, Function]],
-        sized: Mapping[int, Sized],
+        sized: Mapping[int, SizeSplitMap],
         zeros: int,
     ) -> None:
         """sized: {map: sized.Sized}."""
         self.insns, self.calls = list(insns), []
         for at, function in calls:
-            if not (_is_short(function) and self._replace(at, function.copy())):
+            if not (_is_short(function) and self._inline_at(at, function.copy_instructions())):
                 self.calls.append((at, function))
         for at, insn in enumerate(insns):
             if insn == mov(R3, R6):
-                self._zero_by_words(at, zeros)
+                self._inline_zeroing(at, zeros)
             elif insn.opcode == _LOAD and insn.src == PSEUDO_MAP_FD and insn.imm in sized:
-                self._choose_map(at, sized[insn.imm])
+                self._inline_map_choice(at, sized[insn.imm])
 
-    def _replace(self, at: int, part: list[Insn]) -> bool:
+    def _inline_at(self, at: int, part: list[Insn]) -> bool:
         """Let `part` take the place of the instruction at `at`; where it exits it goes on behind that.  Whether a jump reaches it."""
         start = len(self.insns)
         if start > _FAR:
@@ -79,7 +79,7 @@ class Clause:
         ]
         return True
 
-    def _zero_by_words(self, at: int, zeros: int) -> None:
+    def _inline_zeroing(self, at: int, zeros: int) -> None:
         """At `at` code that zeros a part of the state block may begin, as emit.zero() makes it."""
         code = self.insns[at : at + 6]
         like = [mov(R3, R6), alu_imm("add", R3, zeros), mov(R1, R6)]
@@ -94,14 +94,14 @@ class Clause:
             stores = [
                 store_imm(8, R6, code[3].imm + offset, 0) for offset in range(0, code[4].imm, 8)
             ]
-            self._replace(at + 5, [*stores, exit_()])
+            self._inline_at(at + 5, [*stores, exit_()])
 
-    def _choose_map(self, at: int, sized: Sized) -> None:
+    def _inline_map_choice(self, at: int, sized: SizeSplitMap) -> None:
         """At `at` the address of a divided map is loaded, for the call that follows."""
         end = next(
             place for place in range(at, len(self.insns)) if self.insns[place].opcode == _CALL
         )
-        if self._replace(end, sized.choice(self.insns[end].imm)):
+        if self._inline_at(end, sized.make_choice(self.insns[end].imm)):
             self.insns[at : at + 2] = [ja(0), ja(0)]
 
 

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from pydtrace.bpf.insn import Insn
     from pydtrace.program.program import MapDef
 
-MOST = 64  # maps that the kernel takes in one program
+MAP_LIMIT = 64  # maps that the kernel takes in one program
 _SHARED = ("hash", "percpu_hash", "percpu_array")  # kinds: those of variables and aggregations
 _CALL, _LOAD = call(0).opcode, ld_map(R1, 0)[0].opcode
 
 
-def used(insns: list[Insn]) -> set[int]:
+def used_maps(insns: list[Insn]) -> set[int]:
     """The indexes of the maps that a program uses."""
     return {
         insn.imm
@@ -59,7 +59,7 @@ def used(insns: list[Insn]) -> set[int]:
     }
 
 
-def groups(definitions: Mapping[int, MapDef]) -> list[list[int]]:
+def group_maps(definitions: Mapping[int, MapDef]) -> list[list[int]]:
     """[[index]] of the maps that may stand behind one map: those of one shape.  definitions: {index: program.MapDef}."""
     found = defaultdict(list)
     for index, definition in definitions.items():
@@ -68,7 +68,7 @@ def groups(definitions: Mapping[int, MapDef]) -> list[list[int]]:
     return [indexes for indexes in found.values() if len(indexes) > 1]
 
 
-def share(insns: list[Insn], behind: Mapping[int, tuple[int, int]]) -> list[Insn]:
+def use_outer_maps(insns: list[Insn], behind: Mapping[int, tuple[int, int]]) -> list[Insn]:
     """The program; behind: {index of a map: (index of the map that it stands behind, its number there)}."""
     insns = list(insns)
     asked: dict[tuple[int, int], list[int]] = {}  # {(map, helper): the calls}
@@ -82,11 +82,11 @@ def share(insns: list[Insn], behind: Mapping[int, tuple[int, int]]) -> list[Insn
         for at in calls:
             insns[at] = call_sub(0)
             insns[at].imm = len(insns) - at - 1
-        insns += _through(outer, helper)
+        insns += _make_lookup(outer, helper)
     return insns
 
 
-def _through(outer: int, helper: int) -> list[Insn]:
+def _make_lookup(outer: int, helper: int) -> list[Insn]:
     """A function: r1 = a map's number; else what the helper takes, and gives."""
     g, missing = Code(), Label()
     g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == MAP_UPDATE_ELEM))

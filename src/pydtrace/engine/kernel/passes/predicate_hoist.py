@@ -49,7 +49,7 @@ _CALL, _EXIT = 0x80, 0x90  # of the opcodes of jumps, those that are none
 _KEPT = (R6, R10)  # a clause's state block, or the context here; the frame
 
 
-def emit(
+def emit_predicates(
     g: Code,
     codes: Iterable[list[Insn]],
     start: int,
@@ -60,22 +60,22 @@ def emit(
     """Jump to `done` where all clauses end early; nothing is emitted where one of them can not.  codes: theirs, which
     begin at the instruction `start`; arguments: {index: (Operand, …)}, or None: they are not in registers; pids: a function that makes
     code for r0 = the ids of process and thread, or None: they are another's; r6 = the context.  Loses r0 … r5, r7 … r9."""
-    ahead = [_Ahead(code, start, arguments, pids is not None) for code in codes]
+    ahead = [_HoistedPredicate(code, start, arguments, pids is not None) for code in codes]
     if not all(each.can_end for each in ahead):
         return
-    if pids and any(each.asks_pid for each in ahead):
+    if pids and any(each.reads_pid for each in ahead):
         pids(g)
         g.emit(alu_imm("rsh", R0, 32), store(8, R10, _PID, R0))
     some = Label()
     for each in ahead:
         ended = Label()
-        each.emit(g, ended, some)
+        each.emit_copy(g, ended, some)
         g.place(ended)
     g.emit(ja(done))
     g.place(some)
 
 
-class _Ahead:
+class _HoistedPredicate:
     """The instructions of a clause from `start` to the first that does more.  can_end: one of them jumps to where the
     clause ends."""
 
@@ -90,35 +90,36 @@ class _Ahead:
         self._has_pid = has_pid
         while self._is_pure(code[self._end]):
             self._end += 2 if code[self._end].opcode == _WIDE else 1
-        self.asks_pid = any(_is_pid(insn) for insn in code[start : self._end])
+        self.reads_pid = any(_is_pid(insn) for insn in code[start : self._end])
         self.can_end = any(
-            _is_jump(code[at]) and self._ends(self._target(at)) for at in range(start, self._end)
+            _is_jump(code[at]) and self._is_clause_end(self._jump_target(at))
+            for at in range(start, self._end)
         )
 
     def _is_pure(self, insn: Insn) -> bool:
         if _is_pid(insn):
             return self._has_pid and insn.dst not in _KEPT
         if insn.opcode == _ARGUMENT and insn.src == R6:
-            return insn.dst not in _KEPT and self._argument(insn) is not None
+            return insn.dst not in _KEPT and self._find_operand(insn) is not None
         if insn.opcode == _WIDE:
             return insn.src == 0
         computes = insn.opcode & 7 in (ALU, ALU64) or (_is_jump(insn) and insn.off >= 0)
         return computes and insn.dst not in _KEPT and insn.src not in _KEPT
 
-    def _argument(self, insn: Insn) -> Operand | None:
+    def _find_operand(self, insn: Insn) -> Operand | None:
         """The Operand that an instruction loads; None for other parts of the state block and for what only a call can read."""
         if self._arguments is None or not p.STATE_ARGS <= insn.off < p.STATE_PPID:
             return None
         operand, _ = self._arguments.get((insn.off - p.STATE_ARGS) // 8, (usdt_operands.ABSENT, 0))
         return operand if usdt_operands.is_direct(operand) else None
 
-    def _target(self, at: int) -> int:
+    def _jump_target(self, at: int) -> int:
         return at + 1 + self._code[at].off
 
-    def _ends(self, at: int) -> bool:
+    def _is_clause_end(self, at: int) -> bool:
         return self._code[at : at + 2] == _NOTHING
 
-    def emit(self, g: Code, ended: Label, goes_on: Label) -> None:
+    def emit_copy(self, g: Code, ended: Label, goes_on: Label) -> None:
         labels: dict[int, Label] = {}
         at = self._start
         while at < self._end:
@@ -126,8 +127,8 @@ class _Ahead:
                 g.place(labels[at])
             insn = self._code[at]
             if _is_jump(insn):
-                target = self._target(at)
-                outside = ended if self._ends(target) else goes_on
+                target = self._jump_target(at)
+                outside = ended if self._is_clause_end(target) else goes_on
                 label = (
                     labels.setdefault(target, Label())
                     if target < self._end and outside is goes_on
@@ -137,7 +138,7 @@ class _Ahead:
             elif _is_pid(insn):
                 g.emit(load(8, insn.dst, R10, _PID))
             elif insn.opcode == _ARGUMENT and insn.src == R6:
-                operand = self._argument(insn)
+                operand = self._find_operand(insn)
                 assert operand
                 usdt_operands.emit_direct(g, operand, R6, insn.dst)
             else:

@@ -34,10 +34,10 @@ from pydtrace.bpf.insn import (
     store,
 )
 from pydtrace.engine import NotAllowed
-from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.engine.kernel.probes.raw_tracepoints import KernelInfo
 from pydtrace.program import program as p
 
-from .read_kernel_memory import read
+from .read_kernel_memory import emit_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,31 +46,33 @@ if TYPE_CHECKING:
     from pydtrace.bpf.insn import Insn
     from pydtrace.bpf.program_builder import Code, Label
 
-    from ..linker import Maps
+    from ..linker import MapIndexes
 
-_READS = [call(HELPERS[name].number) for name in ("probe_read_user", "probe_read_user_str")]
-_KERNELS = frozenset(("thread", "kernel"))  # of Program.uses: pointers into the kernel are followed
+_USER_READS = [call(HELPERS[name].number) for name in ("probe_read_user", "probe_read_user_str")]
+_KERNEL_USES = frozenset(
+    ("thread", "kernel")
+)  # of Program.uses: pointers into the kernel are followed
 _HINT = "this host's policy allows some processes alone"
 
 
-def definition(count: int) -> p.MapDef:
+def map_definition(count: int) -> p.MapDef:
     """The map of so many: id -> when it began, in the system's ticks."""
     return p.MapDef("allowed", "hash", 4, 8, max(1, count))
 
 
-def put(fd: int, allowed: Mapping[int, int]) -> None:
+def fill_map(fd: int, allowed: Mapping[int, int]) -> None:
     """Fill that map."""
     for pid, began in allowed.items():
         syscalls.map_update(fd, struct.pack("=I", pid), struct.pack("=Q", began))
 
 
-def check(program: p.Program, probes: Mapping[tuple[str, str, str, str], object]) -> None:
+def check_probes(program: p.Program, probes: Mapping[tuple[str, str, str, str], object]) -> None:
     """probes: of the system side that the script stands for.  Raises NotAllowed."""
     others = sorted(
         {
             ":".join(names)
             for names, probe in probes.items()
-            if not getattr(probe, "is_of_who_runs", False)
+            if not getattr(probe, "is_of_running_process", False)
         }
     )
     if others:
@@ -78,16 +80,16 @@ def check(program: p.Program, probes: Mapping[tuple[str, str, str, str], object]
         raise NotAllowed(
             f"{_HINT}, and {others[0]}{more} can not be kept to those: syscall, profile, pid and USDT probes can"
         )
-    if program.uses & _KERNELS:
+    if program.uses & _KERNEL_USES:
         raise NotAllowed(
             f"{_HINT}, and what curthread, curpsinfo, curlwpsinfo and pointers to the kernel's structs lead to can be of any"
         )
 
 
-def emit(g: Code, maps: Maps, left: Label) -> None:
+def emit_filter(g: Code, maps: MapIndexes, left: Label) -> None:
     """Go to `left` unless the running process is allowed."""
     boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    member = Kernel().member
+    member = KernelInfo().member_offset
     maps.emit_pids(g)
     g.emit(
         alu_imm("rsh", R0, 32),
@@ -100,8 +102,8 @@ def emit(g: Code, maps: Maps, left: Label) -> None:
         load(8, R9, R0, 0),
         call(GET_CURRENT_TASK),
     )
-    read(g, 8, R0, member("task_struct", "group_leader"))
-    read(g, 8, R0, member("task_struct", "start_boottime"))
+    emit_read(g, 8, R0, member("task_struct", "group_leader"))
+    emit_read(g, 8, R0, member("task_struct", "start_boottime"))
     g.emit(
         const(R1, boot % (1 << 64)),
         alu("add", R0, R1),
@@ -122,6 +124,6 @@ def _boottime_offset() -> int:
     return int(seconds) * 1_000_000_000 + int(nanoseconds)
 
 
-def reading_nothing(code: Iterable[Insn]) -> list[Insn]:
+def deny_user_reads(code: Iterable[Insn]) -> list[Insn]:
     """A function's code in which every address of a process is one where nothing is."""
-    return [mov_imm(R0, -errno.EFAULT) if insn in _READS else insn for insn in code]
+    return [mov_imm(R0, -errno.EFAULT) if insn in _USER_READS else insn for insn in code]

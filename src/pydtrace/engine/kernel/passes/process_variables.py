@@ -33,10 +33,10 @@ from pydtrace.bpf.insn import (
     store_imm,
 )
 from pydtrace.bpf.program_builder import Label
-from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.engine.kernel.probes.raw_tracepoints import KernelInfo
 from pydtrace.program import program as p
 
-from .read_kernel_memory import read
+from .read_kernel_memory import emit_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pydtrace.bpf.program_builder import Code
 
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
-_TASK = -16  # on the stack: the task that is looked at; read() uses the word above
+_TASK = -16  # on the stack: the task that is looked at; emit_read() uses the word above
 
 
 def emit_running(g: Code) -> None:
@@ -53,40 +53,40 @@ def emit_running(g: Code) -> None:
     g.emit(call(GET_CURRENT_TASK))
 
 
-def emit_nobody(g: Code) -> None:
+def emit_no_task(g: Code) -> None:
     """Of another one than the running task the memory can not be read."""
     g.emit(mov_imm(R0, 0))
 
 
-def emit_named(g: Code, name: str, left: Label) -> None:
+def emit_name_filter(g: Code, name: str, left: Label) -> None:
     """To `left` where the running process, not its thread, is not called so."""
-    kernel = Kernel()
+    kernel = KernelInfo()
     emit_running(g)
-    read(g, 8, R0, kernel.member("task_struct", "group_leader"))
+    emit_read(g, 8, R0, kernel.member_offset("task_struct", "group_leader"))
     g.emit(store(8, R10, _TASK, R0))
     for at in (0, 8):
         g.emit(load(8, R0, R10, _TASK))
-        read(g, 8, R0, kernel.member("task_struct", "comm") + at)
+        emit_read(g, 8, R0, kernel.member_offset("task_struct", "comm") + at)
         word = int.from_bytes(os.fsencode(name)[:15].ljust(16, b"\0")[at : at + 8], sys.byteorder)
         g.emit(const(R1, word), jump("jne", R0, R1, left))
 
 
 def emit_parent(g: Code, emit_task: Callable[[Code], None]) -> None:
-    kernel = Kernel()
+    kernel = KernelInfo()
     emit_task(g)
-    read(g, 8, R0, kernel.member("task_struct", "real_parent"))
-    read(g, 4, R0, kernel.member("task_struct", "tgid"))
+    emit_read(g, 8, R0, kernel.member_offset("task_struct", "real_parent"))
+    emit_read(g, 4, R0, kernel.member_offset("task_struct", "tgid"))
     g.emit(store(4, R7, p.STATE_PPID, R0))
 
 
 def emit_ancestors(g: Code, emit_task: Callable[[Code], None]) -> None:
     """The tasks' chain is followed as far as there is room: the idle task, which is its own parent, has the id 0."""
-    kernel = Kernel()
+    kernel = KernelInfo()
     emit_task(g)
     for offset in range(p.STATE_ANCESTORS, p.STATE_ANCESTORS + 4 * p.ANCESTORS, 4):
-        read(g, 8, R0, kernel.member("task_struct", "real_parent"))
+        emit_read(g, 8, R0, kernel.member_offset("task_struct", "real_parent"))
         g.emit(store(8, R10, _TASK, R0))
-        read(g, 4, R0, kernel.member("task_struct", "tgid"))
+        emit_read(g, 4, R0, kernel.member_offset("task_struct", "tgid"))
         g.emit(store(4, R7, offset, R0), load(8, R0, R10, _TASK))
 
 
@@ -97,15 +97,15 @@ def emit_thread(g: Code, emit_task: Callable[[Code], None]) -> None:
 
 def emit_arguments(g: Code, emit_task: Callable[[Code], None]) -> None:
     """All of them, a space between each two, cut where there is no more room."""
-    kernel, done, some = Kernel(), Label(), Label()
+    kernel, done, some = KernelInfo(), Label(), Label()
     place = p.STATE_EXECARGS
     g.emit(*[store_imm(8, R7, place + i, 0) for i in range(0, _ARGUMENTS, 8)])
     emit_task(g)
-    read(g, 8, R0, kernel.member("task_struct", "mm"))
+    emit_read(g, 8, R0, kernel.member_offset("task_struct", "mm"))
     g.emit(jump_imm("jeq", R0, 0, done), mov(R8, R0))  # a thread of the kernel has none
-    read(g, 8, R8, kernel.member("mm_struct", "arg_end"))
+    emit_read(g, 8, R8, kernel.member_offset("mm_struct", "arg_end"))
     g.emit(store(8, R7, place, R0))
-    read(g, 8, R8, kernel.member("mm_struct", "arg_start"))
+    emit_read(g, 8, R8, kernel.member_offset("mm_struct", "arg_start"))
     g.emit(
         mov(R3, R0),
         load(8, R2, R7, place),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydtrace.bpf.program_builder import Code
 
 
-def read(g: Code, size: int, address: int, offset: int) -> None:
+def emit_read(g: Code, size: int, address: int, offset: int) -> None:
     """r0 = what is at offset of the address in a register; 0 where it can not be read."""
     g.emit(
         mov(R3, address),
@@ -29,7 +29,7 @@ def read(g: Code, size: int, address: int, offset: int) -> None:
     )
 
 
-def user_registers(g: Code, base: int, offset: int, size: int) -> None:
+def emit_user_registers(g: Code, base: int, offset: int, size: int) -> None:
     """The first bytes of struct pt_regs, which the running thread left user mode with, to an offset of the address in a register."""
     g.emit(
         call(GET_CURRENT_TASK_BTF),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _WORD_BY_WORD = 64  # bytes that are copied so; more is cheaper with a helper
 
 
-def strings(clause: p.Clause) -> list[p.Data]:
+def trimmed_strings(clause: p.Clause) -> list[p.Data]:
     """The strings of the record that are cut, in order."""
     if clause.emits is None:
         return []
@@ -55,19 +55,19 @@ def strings(clause: p.Clause) -> list[p.Data]:
     return sorted(data, key=lambda data: data.offset)
 
 
-def cuts(program: Program) -> list[tuple[int | None, int, int, int]]:
+def trim_table(program: Program) -> list[tuple[int | None, int, int, int]]:
     """What the consumer has to know: (clause, bytes of its whole record, offset, size) of each string that is cut."""
     return [
         (clause.index, clause.record_size, data.offset, data.size)
         for clause in program.clauses
-        for data in strings(clause)
+        for data in trimmed_strings(clause)
     ]
 
 
-def calling(clause: p.Clause, code: list[Insn]) -> tuple[list[Insn], int | None]:
+def call_trim(clause: p.Clause, code: list[Insn]) -> tuple[list[Insn], int | None]:
     """(The clause's code with a call instead of what emits the record, the place of the call); (code, None) where
     nothing is cut."""
-    found = strings(clause)
+    found = trimmed_strings(clause)
     if not found:
         return code, None
     assert clause.emits
@@ -80,12 +80,12 @@ def calling(clause: p.Clause, code: list[Insn]) -> tuple[list[Insn], int | None]
     return code, first + 1
 
 
-def function(clause: p.Clause) -> list[Insn]:
+def make_trim_function(clause: p.Clause) -> list[Insn]:
     """The code that is called: r1 = the state block; r0 = what the helper answered.  A drop is counted."""
     g = Code()
     assert clause.emits
     record = clause.emits[2]
-    found = strings(clause)
+    found = trimmed_strings(clause)
     ends = [data.offset for data in found[1:]] + [clause.record_size]
     g.emit(mov(R6, R1), mov_imm(R7, found[0].offset))  # r7: bytes of the cut record
     for data, end in zip(found, ends):
@@ -107,7 +107,7 @@ def function(clause: p.Clause) -> list[Insn]:
                 call(PROBE_READ_KERNEL),
             )
         g.emit(alu("add", R7, R8), alu_imm("add", R7, 7), alu_imm("and", R7, -8))
-        _move(g, record, data.offset + data.size, end)
+        _emit_move(g, record, data.offset + data.size, end)
     done = Label()
     g.emit(
         ld_map(R1, p.MAP_OUTPUT),
@@ -126,7 +126,7 @@ def function(clause: p.Clause) -> list[Insn]:
     return g.finish()
 
 
-def _move(g: Code, record: int, start: int, end: int) -> None:
+def _emit_move(g: Code, record: int, start: int, end: int) -> None:
     """Move the bytes from start to end of the whole record to r7, which goes on by as many."""
     if end - start > _WORD_BY_WORD:
         g.emit(

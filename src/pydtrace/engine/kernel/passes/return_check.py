@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from pydtrace.bpf.program_builder import Code
 
-MAP = p.MapDef(
+PENDING_RETURNS_MAP = p.MapDef(
     "leaving", "hash", 24, 8, 1 << 15
 )  # {(thread, stack pointer, probe): the address to return to}
 _KEY, _ADDRESS = -64, -72  # in the frame
@@ -59,10 +59,10 @@ _IS_ARM = os.uname().machine == "aarch64"
 SP_OF_CONTEXT = 248 if _IS_ARM else 152  # in pt_regs
 _LINK, _FLAGS = 240, 144  # x30; x86's flags
 _O, _C, _Z, _S, _P = 11, 0, 6, 7, 2  # bits of the flags
-__all__ = ["MAP", "MARK", "SP_OF_CONTEXT", "emit"]
+__all__ = ["PENDING_RETURNS_MAP", "MARK", "SP_OF_CONTEXT", "emit_return_check"]
 
 
-def emit(
+def emit_return_check(
     g: Code, leaves: tuple[str, int], index: int, left: Label, count_lost: Callable[[Code], None]
 ) -> None:
     """To `left` where it does not fire.  r6 is the context; index: of MAP.  Loses r0 … r5, r9."""
@@ -81,7 +81,7 @@ def emit(
         store(8, R10, _KEY + 16, R0),
     )
     if does == MARK:
-        _emit_address(g, left)
+        _emit_return_address(g, left)
         g.emit(
             ld_map(R1, index),
             mov(R2, R10),
@@ -108,11 +108,11 @@ def emit(
         alu_imm("add", R2, _KEY),
         call(MAP_DELETE_ELEM),
     )
-    _emit_address(g, left)
+    _emit_return_address(g, left)
     g.emit(load(8, R1, R10, _ADDRESS), jump("jne", R1, R9, left))
 
 
-def _emit_address(g: Code, left: Label) -> None:
+def _emit_return_address(g: Code, left: Label) -> None:
     """The address that the function returns to."""
     if _IS_ARM:
         g.emit(load(8, R1, R6, _LINK), store(8, R10, _ADDRESS, R1))

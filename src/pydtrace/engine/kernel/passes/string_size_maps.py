@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pydtrace.program.program import Program
 
 SIZES = (32, 64)  # bytes of a string with its NUL
-ON_DEMAND_MOST = 4096  # bytes of a value: of larger ones the kernel has one at hand, and what comes before the next is lost
+ON_DEMAND_LIMIT = 4096  # bytes of a value: of larger ones the kernel has one at hand, and what comes before the next is lost
 
 
-class Sized:
+class SizeSplitMap:
     """One such aggregation: its map's index, and the smaller maps in ascending order, as (last byte of the string in the key,
     index)."""
 
@@ -35,21 +35,21 @@ class Sized:
         sizes = [size for size in SIZES if size < string.size]
         self.smaller = [(string.offset + size - 1, first + n) for n, size in enumerate(sizes)]
 
-    def definitions(self, whole: p.MapDef) -> list[p.MapDef]:
+    def map_definitions(self, whole: p.MapDef) -> list[p.MapDef]:
         """The smaller maps' definitions, by that of the whole one."""
         return [
             p.MapDef(whole.name, whole.kind, last + 1, whole.value_size, whole.entries)
             for last, _ in self.smaller
         ]
 
-    def home(self, key: bytes) -> tuple[int, bytes]:
+    def locate_key(self, key: bytes) -> tuple[int, bytes]:
         """Where a key is: (index of the map, the key as it is there)."""
         for last, index in self.smaller:
             if key[last] == 0:
                 return index, key[: last + 1]
         return self.whole, key
 
-    def choice(self, helper: int) -> list[Insn]:
+    def make_choice(self, helper: int) -> list[Insn]:
         """A call of a helper on the right map: r2 = a key, r3, r4 = what else it takes."""
         g = Code()
         for last, index in self.smaller:
@@ -66,13 +66,13 @@ class Sized:
         return g.finish()
 
 
-def find(program: Program, first: int, most: int) -> list[Sized]:
+def find_split_maps(program: Program, first: int, most: int) -> list[SizeSplitMap]:
     """[Sized] of a program, whose maps have the indexes from `first` on; none where there would be more maps than `most`."""
     found = []
     for aggregation in program.aggregations:
         string = aggregation.keys[-1] if aggregation.keys else None
-        small = program.maps[aggregation.map].value_size <= ON_DEMAND_MOST
+        small = program.maps[aggregation.map].value_size <= ON_DEMAND_LIMIT
         if small and string is not None and string.type.is_string and string.size > SIZES[0]:
-            found.append(Sized(aggregation.map, string, first))
+            found.append(SizeSplitMap(aggregation.map, string, first))
             first += len(found[-1].smaller)
     return found if first <= most else []

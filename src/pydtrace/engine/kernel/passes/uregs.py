@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK
 from pydtrace.bpf.insn import R0, R7, R8, call, mov, store
-from pydtrace.engine.kernel.probes.raw_tracepoints import Kernel
+from pydtrace.engine.kernel.probes.raw_tracepoints import KernelInfo
 
-from .read_kernel_memory import read, user_registers
+from .read_kernel_memory import emit_read, emit_user_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ _KEPT = (
 )  # of thread_struct: R_DS …; bytes
 
 
-def emit(g: Code, offset: int, count: int) -> None:
+def emit_uregs(g: Code, offset: int, count: int) -> None:
     """The first `count` registers behind the word at an offset in the state block, r7; r6 is kept."""
     start = offset + 8
-    user_registers(g, R7, start, 8 * min(count, _SAVED))
+    emit_user_registers(g, R7, start, 8 * min(count, _SAVED))
     if count <= _SAVED:
         return
-    member = Kernel().member
+    member = KernelInfo().member_offset
     thread = member("task_struct", "thread")
     g.emit(call(GET_CURRENT_TASK), mov(R8, R0))
     for place, (name, size) in enumerate(_KEPT[: count - _SAVED], _SAVED):
-        read(g, size, R8, thread + member("thread_struct", name))
+        emit_read(g, size, R8, thread + member("thread_struct", name))
         g.emit(store(8, R7, start + 8 * place, R0))

@@ -34,38 +34,42 @@ from pydtrace.bpf.insn import (
 )
 from pydtrace.bpf.program_builder import Code, Label
 from pydtrace.engine import EngineError
-from pydtrace.engine.kernel.kernel_errors import missing
+from pydtrace.engine.kernel.kernel_errors import missing_capabilities
 from pydtrace.program.program import WRITES
 
-from .clause_analysis import writes
+from .clause_analysis import find_process_writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pydtrace.bpf.insn import Insn
     from pydtrace.program.program import Clause, Program
 
-    from ..linker import Maps
-    from .function_copies import Function, Library
+    from ..linker import MapIndexes
+    from .function_copies import Function, FunctionLibrary
 
 LOCKDOWN = "/sys/kernel/security/lockdown"
 _WRITE = call(HELPERS["probe_write_user"].number)
-_OWN = ("BEGIN", "END", "tick-")
+_SELF_FIRED = ("BEGIN", "END", "tick-")
 
 
-def guard(
-    code: list[Insn], calls: list[tuple[int, Function]], own: bool, library: Library, maps: Maps
+def guard_writes(
+    code: list[Insn],
+    calls: list[tuple[int, Function]],
+    own: bool,
+    library: FunctionLibrary,
+    maps: MapIndexes,
 ) -> tuple[list[Insn], list[tuple[int, Function]]]:
-    """A clause's code and what it calls, as Linker._function returns them.  own: the tracer fires the probe."""
-    for at in writes(code):
+    """A clause's code and what it calls, as Linker._make_function returns them.  own: the tracer fires the probe."""
+    for at in find_process_writes(code):
         if own:
             code[at] = mov_imm(R0, -errno.EFAULT)
         else:
             code[at] = call_sub(0)
-            calls = [*calls, (at, library.known(_guarded(maps)))]
+            calls = [*calls, (at, library.intern_function(_make_guard(maps)))]
     return code, calls
 
 
-def _guarded(maps: Maps) -> list[Insn]:
+def _make_guard(maps: MapIndexes) -> list[Insn]:
     """A function with the helper's arguments and its answer."""
     g, tracer = Code(), Label()
     g.emit(mov(R6, R1), mov(R7, R2), mov(R8, R3))
@@ -84,10 +88,10 @@ def _guarded(maps: Maps) -> list[Insn]:
     return g.finish()
 
 
-def check(program: Program) -> None:
+def check_writes(program: Program) -> None:
     """Raise EngineError where a clause is to write into a process and the kernel has no such helper for this process."""
     if WRITES not in program.uses or not any(
-        writes(clause.code) for clause in _elsewhere(program.clauses)
+        find_process_writes(clause.code) for clause in _clauses_outside_tracer(program.clauses)
     ):
         return
     try:
@@ -108,16 +112,16 @@ def check(program: Program) -> None:
     except OSError as error:
         raise EngineError(
             f"could not enable tracing: copyout() and copyoutstr() need the kernel's helper bpf_probe_write_user, which it "
-            f"does not give: {_why(error)}"
+            f"does not give: {_explain_refusal(error)}"
         ) from None
 
 
-def _elsewhere(clauses: list[Clause]) -> list[Clause]:
+def _clauses_outside_tracer(clauses: list[Clause]) -> list[Clause]:
     """The clauses that may fire in another process than the tracer; ERROR does where such a clause has a fault."""
     found = [
         clause
         for clause in clauses
-        if not all(desc.name.startswith((*_OWN, "ERROR")) for desc in clause.probes)
+        if not all(desc.name.startswith((*_SELF_FIRED, "ERROR")) for desc in clause.probes)
     ]
     return found + [
         clause
@@ -126,9 +130,9 @@ def _elsewhere(clauses: list[Clause]) -> list[Clause]:
     ]
 
 
-def _why(error: OSError) -> str:
+def _explain_refusal(error: OSError) -> str:
     """What is in the way, and what to do about it."""
-    if lacks := missing("write"):
+    if lacks := missing_capabilities("write"):
         return f"{' and '.join(lacks)} needed: run pydtrace as root"
     try:
         with open(LOCKDOWN) as file:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Finding probes: the USDT sites of files, and the processes that have mapped these files.
 
 - A file is identified by its inode: a file that many processes map is read once, and a file of the
@@ -24,7 +23,7 @@ from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.user_quota import UserQuota, canonical_uid
 
 from . import instruction_starts, usdt_operands
-from .return_sites import Returns
+from .return_sites import ReturnSites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from pydtrace.symbols.elf import UsdtNote
 
     from .matcher import FunctionFilter, ProbeDesc
-    from .return_sites import Point
+    from .return_sites import ReturnPoint
 
 _COMMAND_DEPTH = 4  # #! in a script that is a script's interpreter …
 _FILES, _NOTES = 1 << 16, 32 << 20  # of all processes; bytes of their files' notes
@@ -58,21 +57,21 @@ class Site:
         self.ident, self._function = 0, function
 
     @property
-    def modules(self) -> tuple[str, ...]:
+    def module_names(self) -> tuple[str, ...]:
         """What D may call the file.  The pid provider knows short names as well."""
         return (
             *(self.file.short_names if self.note.provider == "pid" else (self.file.name,)),
-            *self.file.asked_as,
+            *self.file.requested_paths,
         )
 
     @property
-    def shown(self) -> str:
+    def shown_function(self) -> str:
         """The function as it is shown."""
         return demangled(self.function) if self.file.demangles else self.function
 
-    def return_points(self) -> list[Point]:
+    def return_points(self) -> list[ReturnPoint]:
         """[returns.Point].  Raises returns.NotFound."""
-        return self.file.returns.points(self.note.address, self.size or 0, self.function)
+        return self.file.return_sites.find_points(self.note.address, self.size or 0, self.function)
 
     @property
     def function(self) -> str:
@@ -96,25 +95,27 @@ class TracedFile:
     ) -> None:
         self.path, self.name, self.owner, self.demangles = path, name, owner, demangles
         self.pids: set[int] = set()
-        self.main = self.searched = self.asked = False
-        self.asked_as: tuple[str, ...] = ()
+        self.is_program = self.is_searched = self.is_requested = False
+        self.requested_paths: tuple[str, ...] = ()
         self._inode = inode
         self.elf: elf.ElfFile = None  # type: ignore[assignment]  # wherever there are sites it is open
         self.sites: list[Site] = []
-        self.noted, self.left = 0, most <= 0
-        self._returns: Returns | None = None
-        if not self.left:
-            self._look(most)
+        self.note_bytes, self.is_skipped = 0, most <= 0
+        self._returns: ReturnSites | None = None
+        if not self.is_skipped:
+            self._read_notes(most)
 
-    def _look(self, most: int) -> None:
+    def _read_notes(self, most: int) -> None:
         try:
             file = elf.ElfFile(self.path, self._inode)
         except (OSError, elf.BadFile):
             return  # not ours to complain about: most files have no probes
         try:
-            self.noted = file.notes_size
-            self.left = self.noted > most
-            self.sites = [Site(self, note) for note in file.read_notes()] if not self.left else []
+            self.note_bytes = file.notes_size
+            self.is_skipped = self.note_bytes > most
+            self.sites = (
+                [Site(self, note) for note in file.read_notes()] if not self.is_skipped else []
+            )
         except elf.BadFile:
             pass
         if self.sites:
@@ -125,15 +126,15 @@ class TracedFile:
     @property
     def short_names(self) -> tuple[str, ...]:
         """As short_names()."""
-        return short_names(self.name, self.main)
+        return short_names(self.name, self.is_program)
 
     @property
-    def returns(self) -> Returns:
+    def return_sites(self) -> ReturnSites:
         if self._returns is None:
-            self._returns = Returns(self.elf)
+            self._returns = ReturnSites(self.elf)
         return self._returns
 
-    def code(self, offset: int, size: int) -> bytes:
+    def read_code(self, offset: int, size: int) -> bytes:
         """The bytes at an offset, b"" where there are not so many."""
         try:
             return self.elf.read(offset, size)
@@ -145,8 +146,8 @@ class TracedFile:
     ) -> int:
         """Sites of the pid provider: for each function the names in wanted(function, its size, where its instructions are).  most: bytes of
         a table of symbols that is read; the bytes of the file's.  processes: named ones, that are asked what they have chosen (IFUNC)."""
-        self.searched, table = True, 0
-        if self.elf is None and not self.left:
+        self.is_searched, table = True, 0
+        if self.elf is None and not self.is_skipped:
             try:
                 self.elf = elf.ElfFile(self.path, self._inode)
             except (OSError, elf.BadFile):
@@ -163,7 +164,7 @@ class TracedFile:
         except elf.BadFile:
             functions = []
         for address, size, name in functions:
-            for probe in wanted(name, size, partial(self._offsets, address, size)):
+            for probe in wanted(name, size, partial(self._instruction_offsets, address, size)):
                 returns, is_place = probe == "return", probe not in ("entry", "return")
                 note = elf.UsdtNote(
                     "pid",
@@ -178,14 +179,14 @@ class TracedFile:
             self.elf = None  # type: ignore[assignment]  # there are no sites
         return table
 
-    def _offsets(self, address: int, size: int) -> Iterable[int]:
+    def _instruction_offsets(self, address: int, size: int) -> Iterable[int]:
         """Where the instructions of a function begin."""
         offset = self.elf.file_offset(address)
-        code = self.code(offset, size) if offset is not None else b""
-        return instruction_starts.offsets(code, self.elf.machine)
+        code = self.read_code(offset, size) if offset is not None else b""
+        return instruction_starts.instruction_offsets(code, self.elf.machine)
 
 
-class Finder:
+class ProbeFinder:
     """Files by inode, found as processes are looked at.  files: {key: TracedFile}; maps: {pid: the lines of its maps
     that tell of code}, as last seen; forks: of children that were not looked at, their parent's; demangles: functions of C++ and Rust are shown as they are written; tell(text): of a user who has more files or probes than there is room for."""
 
@@ -193,21 +194,21 @@ class Finder:
         self.files: dict[tuple[int, int], TracedFile] = {}
         self.maps: dict[int, list[str]] = {}
         self.forks: OrderedDict[int, Sequence[str]] = OrderedDict()
-        self._demangles, self._tell = demangles, tell
-        self._told: set[int] = set()
-        self._known, self._open = UserQuota(_FILES), UserQuota(_descriptors())
+        self._demangles, self._report = demangles, tell
+        self._reported_owners: set[int] = set()
+        self._known, self._open = UserQuota(_FILES), UserQuota(_descriptor_limit())
         self._notes, self._symbols = UserQuota(_NOTES), UserQuota(_SYMBOLS)
         self._seen: dict[
             tuple[str, int, str], TracedFile | None
         ] = {}  # what a line of maps says of a file: TracedFile or None
 
-    def process(self, pid: int) -> list[TracedFile]:
+    def scan_process(self, pid: int) -> list[TracedFile]:
         """Look at what a process has mapped; the TracedFiles of it that were not known before, or not of it.
         Raises OSError where it can not be looked at."""
         changed = []
         program = os.readlink(f"/proc/{pid}/exe")
-        lines = _code(pid)
-        if lines and lines != _code(
+        lines = _code_lines(pid)
+        if lines and lines != _code_lines(
             "self"
         ):  # a command that does not run yet is a copy of this process
             self.maps[pid] = lines[:_LINES]
@@ -217,15 +218,15 @@ class Finder:
             else:
                 found = maps.find_mapped_file(pid, each, RESPONSIVE_FS)
                 file = self._seen[each.file_key] = (
-                    self.add(found[0], each.module_name, found[1]) if found else None
+                    self.add_file(found[0], each.module_name, found[1]) if found else None
                 )
             if file is not None and pid not in file.pids:
                 file.pids.add(pid)
-                file.main = file.main or each.path == program
+                file.is_program = file.is_program or each.path == program
                 changed.append(file)
         return changed
 
-    def forked(self, child: int, parent: int) -> None:
+    def note_fork(self, child: int, parent: int) -> None:
         """A child has its parent's code, and an id that another may have had."""
         lines = self.maps_of(parent)
         self.maps.pop(child, None)
@@ -236,7 +237,7 @@ class Finder:
     def maps_of(self, pid: int) -> Sequence[str]:
         return self.maps.get(pid) or self.forks.get(pid, ())
 
-    def add(
+    def add_file(
         self, path: str, name: str | None = None, status: os.stat_result | None = None
     ) -> TracedFile | None:
         """A file by its path; the TracedFile, None where there is no room for it."""
@@ -245,7 +246,7 @@ class Finder:
         if key in self.files:
             return self.files[key]
         if self._known.find_available(owner) <= 0:
-            self._tell_of(owner, path)
+            self._report_quota(owner, path)
             return None
         most = self._notes.find_available(owner) if self._open.find_available(owner) > 0 else 0
         file = self.files[key] = TracedFile(
@@ -253,10 +254,10 @@ class Finder:
         )
         self._known.used[owner] += 1
         self._open.used[owner] += bool(file.sites)
-        if not file.left:
-            self._notes.used[owner] += file.noted
+        if not file.is_skipped:
+            self._notes.used[owner] += file.note_bytes
         else:
-            self._tell_of(owner, path)
+            self._report_quota(owner, path)
         return file
 
     def add_functions(
@@ -264,77 +265,77 @@ class Finder:
         wanted_of: Callable[[TracedFile, Collection[int]], FunctionFilter | None],
         pids: Collection[int],
     ) -> None:
-        """To the files whose functions are not there yet: wanted_of(file, pids) as Matcher.functions_of().  Of processes that nobody has named
+        """To the files whose functions are not there yet: wanted_of(file, pids) as Matcher.make_function_filter().  Of processes that nobody has named
         the tables of symbols have bounds."""
         for file in self.files.values():
-            if file.searched or not (wanted := wanted_of(file, pids)):
+            if file.is_searched or not (wanted := wanted_of(file, pids)):
                 continue
             most = (
                 elf.SECTION_LIMIT
-                if pids or file.asked
+                if pids or file.is_requested
                 else self._symbols.find_available(file.owner)
             )
             size = file.add_functions(wanted, most, pids)
             if size > most:
-                self._tell_of(file.owner, file.path)
+                self._report_quota(file.owner, file.path)
             else:
                 self._symbols.used[file.owner] += size
 
-    def _tell_of(self, owner: int, path: str) -> None:
-        if owner not in self._told:
-            self._told.add(owner)
-            self._tell(
+    def _report_quota(self, owner: int, path: str) -> None:
+        if owner not in self._reported_owners:
+            self._reported_owners.add(owner)
+            self._report(
                 f"there is no room for the probes of {escape_for_terminal(path)}: user {owner} has too many files or probes (ulimit -n allows more files)"
             )
 
-    def command(self, argv: Sequence[str], pid: int) -> None:
+    def add_command(self, argv: Sequence[str], pid: int) -> None:
         """What a command that has not started yet will have mapped: its program, the libraries that this is
         linked with, and pyusdt's own module, which it may import."""
-        path = which(argv[0])
+        path = find_in_path(argv[0])
         for _ in range(_COMMAND_DEPTH):
             interpreter = script_interpreter(path)
             if interpreter is None:
                 break
             path = interpreter
-        self._program(path, pid, [*libraries(path), _own_module()])
+        self._add_program_files(path, pid, [*find_libraries(path), _core_module_path()])
 
-    def program(self, pid: int) -> None:
+    def scan_program(self, pid: int) -> None:
         """Look at a process that is about to run its program's first instruction.  Raises OSError."""
-        self.process(pid)
+        self.scan_process(pid)
         path = os.readlink(f"/proc/{pid}/exe")
         if is_trusted(path, f"/proc/{pid}/exe"):
-            self._program(path, pid, libraries(path))
+            self._add_program_files(path, pid, find_libraries(path))
 
-    def _program(self, path: str, pid: int, libraries: Iterable[str]) -> None:
+    def _add_program_files(self, path: str, pid: int, libraries: Iterable[str]) -> None:
         """Add a program and its libraries, which are those of a process."""
         for each in (path, *libraries):
             if each:
                 try:
-                    file = self.add(os.path.realpath(each))
+                    file = self.add_file(os.path.realpath(each))
                 except OSError:
                     continue
                 if file:
                     file.pids.add(pid)
-                    file.main = file.main or each == path
+                    file.is_program = file.is_program or each == path
 
-    def named(self, path: str, pids: Collection[int]) -> None:
+    def add_requested_file(self, path: str, pids: Collection[int]) -> None:
         """A file that the user named, which these processes (none: any) may map later.  Raises OSError."""
-        file = self.add(os.path.realpath(path))
+        file = self.add_file(os.path.realpath(path))
         if file:
-            file.asked = True
-            file.asked_as = (*file.asked_as, path)
+            file.is_requested = True
+            file.requested_paths = (*file.requested_paths, path)
             file.pids.update(pids)
 
-    def everything(self, but: Collection[int] = ()) -> None:
+    def scan_all(self, but: Collection[int] = ()) -> None:
         """Look at all processes that may be looked at; pids that are `but` are not."""
         for entry in os.listdir("/proc"):
             if entry.isdigit() and int(entry) not in but:
                 try:
-                    self.process(int(entry))
+                    self.scan_process(int(entry))
                 except OSError:
                     continue
 
-    def beside(self, file: TracedFile) -> set[str]:
+    def co_mapped_names(self, file: TracedFile) -> set[str]:
         """The names of all files that processes have mapped which have this one mapped."""
         return {
             each.name
@@ -347,13 +348,13 @@ class Finder:
         return [site for file in self.files.values() for site in file.sites]
 
 
-def _descriptors() -> int:
+def _descriptor_limit() -> int:
     """How many files with probes may be open: half of what this process may open."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return most // 2 if most != resource.RLIM_INFINITY else _FILES
 
 
-def name_files(finder: Finder, paths: Iterable[str], pids: Collection[int]) -> None:
+def add_requested_files(finder: ProbeFinder, paths: Iterable[str], pids: Collection[int]) -> None:
     """The files of -x file, which may be patterns, for a Finder.  Raises EngineError."""
     for pattern in paths:
         found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
@@ -361,12 +362,12 @@ def name_files(finder: Finder, paths: Iterable[str], pids: Collection[int]) -> N
             raise EngineError(f"-x file={pattern}: no file matches")
         for path in found:
             try:
-                finder.named(path, pids)
+                finder.add_requested_file(path, pids)
             except OSError as error:
                 raise EngineError(f"-x file={path}: {error.strerror}") from None
 
 
-def files_of(
+def requested_paths(
     options: Mapping[str, Any], descriptions: Iterable[ProbeDesc] | None
 ) -> tuple[str, ...]:
     """The paths that -x file names, and those that stand for a description's module."""
@@ -382,7 +383,7 @@ def is_32_bit(path: str) -> bool:
         return file.read(5) == b"\x7fELF\x01"
 
 
-def _code(pid: int | str) -> list[str]:
+def _code_lines(pid: int | str) -> list[str]:
     """The lines of a process's maps that are executable and of files."""
     return [
         line
@@ -395,10 +396,10 @@ def _mappings(lines: Iterable[str]) -> list[maps.Mapping]:
     return [each for each in map(maps.parse_mapping, lines) if each]
 
 
-def modules(pid: int) -> set[str]:
+def mapped_module_names(pid: int) -> set[str]:
     """The names of the files whose code a process has mapped; none where it can not be looked at."""
     try:
-        return {each.module_name for each in _mappings(_code(pid))}
+        return {each.module_name for each in _mappings(_code_lines(pid))}
     except OSError:
         return set()
 
@@ -413,7 +414,7 @@ def short_names(name: str, is_program: bool) -> tuple[str, ...]:
 def code_files(pid: int) -> list[tuple[str, int, tuple[str, ...]]]:
     """[(path, inode, short_names())] of the files whose code a process has mapped, where they can be looked at."""
     try:
-        found = {line.file_key: line for line in _mappings(_code(pid))}.values()
+        found = {line.file_key: line for line in _mappings(_code_lines(pid))}.values()
         program = os.readlink(f"/proc/{pid}/exe")
     except OSError:
         return []
@@ -425,7 +426,7 @@ def code_files(pid: int) -> list[tuple[str, int, tuple[str, ...]]]:
     ]
 
 
-def which(name: str) -> str:
+def find_in_path(name: str) -> str:
     if "/" in name:
         return name
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
@@ -446,7 +447,7 @@ def script_interpreter(path: str) -> str | None:
         return None
     words = os.fsdecode(first[2:]).split()
     if len(words) > 1 and os.path.basename(words[0]) == "env":
-        return which(
+        return find_in_path(
             next(
                 (word for word in words[1:] if not word.startswith("-") and "=" not in word),
                 words[1],
@@ -455,7 +456,7 @@ def script_interpreter(path: str) -> str | None:
     return words[0] if words else None
 
 
-def libraries(path: str) -> list[str]:
+def find_libraries(path: str) -> list[str]:
     """The libraries that a program is linked with, as its own dynamic loader finds them."""
     try:
         file = elf.ElfFile(path)
@@ -465,7 +466,7 @@ def libraries(path: str) -> list[str]:
     file.close()
     if not loader:
         return []
-    words = os.fsdecode(_output([loader, "--list", path])).split()
+    words = os.fsdecode(_read_output([loader, "--list", path])).split()
     return [loader, *[word for word in words if word.startswith("/")]]
 
 
@@ -480,7 +481,7 @@ def is_trusted(path: str, running: str) -> bool:
     return same and there.st_uid in (0, os.geteuid()) and not there.st_mode & 0o022
 
 
-def _output(argv: list[str]) -> bytes:
+def _read_output(argv: list[str]) -> bytes:
     """What a command prints; b"" where it can not be run.  (Importing subprocess takes longer than this.)"""
     reading, writing = os.pipe()
     try:
@@ -500,7 +501,7 @@ def _output(argv: list[str]) -> bytes:
     return out
 
 
-def _own_module() -> str:
+def _core_module_path() -> str:
     from pyusdt import _core
 
     return _core.__file__

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Where the instructions of a function begin, and which of them can have a probe.
 
 - The list ends before an unknown instruction, so no probe is put into the middle of one
@@ -15,12 +14,12 @@ from pydtrace.symbols.elf import BadFile, ElfFile
 _LONGEST = 15  # bytes of an instruction
 
 
-def offsets(code: bytes, machine: int) -> array[int]:
+def instruction_offsets(code: bytes, machine: int) -> array[int]:
     """Where the instructions begin."""
     return array("I", _tracer.instruction_offsets(code, machine))
 
 
-def takes_uprobe(file: ElfFile, offset: int) -> bool:
+def can_take_uprobe(file: ElfFile, offset: int) -> bool:
     """Whether the kernel can put a probe on the instruction at an offset of a file, and executes that very instruction then.  True where
     that is not known: the kernel decides."""
     try:

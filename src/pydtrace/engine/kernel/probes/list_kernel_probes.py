@@ -10,13 +10,13 @@ import os
 
 from pydtrace import _tracer
 from pydtrace.engine import EngineError
-from pydtrace.engine.kernel.kernel_errors import unreachable
+from pydtrace.engine.kernel.kernel_errors import make_access_error
 from pydtrace.program import program as p
 
 from . import usdt_operands
-from .finder import Finder, files_of, name_files
-from .matcher import Matcher, names_function
-from .system_probes import SystemSide
+from .finder import ProbeFinder, add_requested_files, requested_paths
+from .matcher import Matcher, is_function_match
+from .system_probes import SystemProbes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from .matcher import ProbeDesc
 
 
-class Function(tuple[str, str, str, str]):
+class SiteProbe(tuple[str, str, str, str]):
     """A probe of a function, (provider, module, function, name).  modules: what else D may call its module, and this;
-    types: as signatures() has them, None for a function's; stands(pattern): whether a description's function stands for its own."""
+    types: as find_signatures() has them, None for a function's; is_function_match(pattern): whether a description's function stands for its own."""
 
     modules: tuple[str, ...] = ()
     types: tuple[tuple[str, str], ...] | None = None
-    stands: Callable[[str], bool] | None = None
+    is_function_match: Callable[[str], bool] | None = None
 
 
-def known(
+def list_probes(
     pids: Sequence[int],
     descriptions: Sequence[ProbeDesc] | None = None,
     files: Iterable[str] = (),
@@ -48,42 +48,44 @@ def known(
 ) -> list[tuple[str, str, str, str]]:
     """[(provider, module, function, name)]; files: of -x file; command: of -c, which has not started; tell, demangles: as Finder has them.  Raises EngineError where a process of `pids` or a file can
     not be looked at."""
-    finder = Finder(tell, demangles)
+    finder = ProbeFinder(tell, demangles)
     try:
         for pid in pids:
-            finder.process(pid)
+            finder.scan_process(pid)
         if command:
-            finder.command(command.argv, command.pid)
+            finder.add_command(command.argv, command.pid)
     except OSError as error:
-        raise unreachable(error, pids) from None
+        raise make_access_error(error, pids) from None
     pids = pids or ((command.pid,) if command else ())
     if not pids:
-        finder.everything(but=(os.getpid(),))
-    name_files(finder, files, pids)
+        finder.scan_all(but=(os.getpid(),))
+    add_requested_files(finder, files, pids)
     found = []
     if descriptions:
         clause = p.Clause(0, [*descriptions], None)
-        finder.add_functions(Matcher([clause], demangles).functions_of, pids)
-        found = list(SystemSide(descriptions).probes)
-    return found + [_probe(site, pid) for site in finder.sites for pid in _pids(site.file, pids)]
+        finder.add_functions(Matcher([clause], demangles).make_function_filter, pids)
+        found = list(SystemProbes(descriptions).probes)
+    return found + [
+        _make_probe(site, pid) for site in finder.sites for pid in _provider_pids(site.file, pids)
+    ]
 
 
-def signatures(
+def find_signatures(
     description: ProbeDesc,
     pids: Sequence[int],
     options: Mapping[str, Any],
     argv: Sequence[str] = (),
 ) -> list[tuple[tuple[str, str], ...]]:
     """Of the USDT probes in files that a description stands for: tuples of (name "", type) of their arguments, as their notes say."""
-    finder = Finder(lambda text: None)
+    finder = ProbeFinder(lambda text: None)
     try:
         for pid in pids:
-            finder.process(pid)
+            finder.scan_process(pid)
         if argv:
-            finder.command(argv, 0)
+            finder.add_command(argv, 0)
         elif not pids:
-            finder.everything(but=(os.getpid(),))
-        name_files(finder, files_of(options, [description]), ())
+            finder.scan_all(but=(os.getpid(),))
+        add_requested_files(finder, requested_paths(options, [description]), ())
     except (OSError, EngineError):
         return []  # whoever opens the engine says why
     stem = description.provider.rstrip("0123456789")
@@ -94,23 +96,26 @@ def signatures(
     ]
     return list(
         dict.fromkeys(
-            tuple(("", type) for type in usdt_operands.types(site.note.arguments)) for site in sites
+            tuple(("", type) for type in usdt_operands.operand_types(site.note.arguments))
+            for site in sites
         )
     )
 
 
-def _probe(site: Site, pid: int | str) -> Function:
-    found = Function((f"{site.note.provider}{pid}", site.file.name, site.shown, site.note.name))
-    found.modules = site.modules
-    found.stands = lambda pattern: (
-        pattern in ("", "*") or names_function(pattern, site.function, site.file.demangles)
+def _make_probe(site: Site, pid: int | str) -> SiteProbe:
+    found = SiteProbe(
+        (f"{site.note.provider}{pid}", site.file.name, site.shown_function, site.note.name)
+    )
+    found.modules = site.module_names
+    found.is_function_match = lambda pattern: (
+        pattern in ("", "*") or is_function_match(pattern, site.function, site.file.demangles)
     )
     if site.note.provider != "pid":
-        found.types = tuple(("", type) for type in usdt_operands.types(site.note.arguments))
+        found.types = tuple(("", type) for type in usdt_operands.operand_types(site.note.arguments))
     return found
 
 
-def _pids(file: TracedFile, pids: Sequence[int]) -> list[int] | list[str]:
+def _provider_pids(file: TracedFile, pids: Sequence[int]) -> list[int] | list[str]:
     """Of a file that is named and that no process has mapped, the provider is told without a number."""
     found = file.pids.intersection(pids) if pids else file.pids
-    return sorted(found) or ([""] if file.asked else [])
+    return sorted(found) or ([""] if file.is_requested else [])

@@ -18,13 +18,13 @@ from socket import htons
 
 from pydtrace.bpf.insn import R0, R1, R3, R6, R8, alu, alu_imm, ja, jump_imm, load, mov, mov_imm
 from pydtrace.bpf.program_builder import Label
-from pydtrace.engine.kernel.passes.read_kernel_memory import read
+from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pydtrace.bpf.program_builder import Code
 
-    from .raw_tracepoints import Argument, Condition, Kernel
+    from .raw_tracepoints import Argument, Condition, KernelInfo
 
 TCP, UDP = 6, 17
 INBOUND, OUTBOUND = 0, 1  # arg5 of udp, arg6 of tcp
@@ -34,58 +34,58 @@ _SYN_RECEIVED, _NEW_SYN_RECEIVED = 3, 12  # states of TCP
 _FRAGMENT = htons(0x1FFF)  # where a fragment begins, of a header's word of flags
 
 
-def _packet(g: Code) -> None:
+def _emit_packet(g: Code) -> None:
     """r3 = the packet."""
     g.emit(load(8, R3, R6, 0))
 
 
-def _member(name: str, size: int) -> Argument:
+def _member_argument(name: str, size: int) -> Argument:
     """The argument that is a member of the packet's."""
 
-    def emit(g: Code, kernel: Kernel) -> None:
-        _packet(g)
-        read(g, size, R3, kernel.member("sk_buff", name))
+    def emit(g: Code, kernel: KernelInfo) -> None:
+        _emit_packet(g)
+        emit_read(g, size, R3, kernel.member_offset("sk_buff", name))
 
     return emit
 
 
-socket, device = _member("sk", 8), _member("dev", 8)
+socket, device = _member_argument("sk", 8), _member_argument("dev", 8)
 
 
-def _itself(g: Code, kernel: Kernel) -> None:
+def _emit_packet_argument(g: Code, kernel: KernelInfo) -> None:
     g.emit(load(8, R0, R6, 0))
 
 
-def _constant(value: int) -> Argument:
+def _constant_argument(value: int) -> Argument:
     return lambda g, kernel: g.emit(mov_imm(R0, value))
 
 
-def header(g: Code, kernel: Kernel) -> None:
+def emit_ip_header(g: Code, kernel: KernelInfo) -> None:
     """The argument that is the header of IP."""
     g.emit(mov(R0, R8))
 
 
-def header_of(version: int) -> Argument:
+def ip_header_argument(version: int) -> Argument:
     """The argument that is the header of IP, if it is of this version, else 0."""
 
-    def emit(g: Code, kernel: Kernel) -> None:
+    def emit(g: Code, kernel: KernelInfo) -> None:
         done = Label()
-        _version(g)
+        _emit_ip_version(g)
         g.emit(mov(R1, R0), mov_imm(R0, 0), jump_imm("jne", R1, version, done), mov(R0, R8))
         g.place(done)
 
     return emit
 
 
-def _version(g: Code) -> None:
-    read(g, 1, R8, 0)
+def _emit_ip_version(g: Code) -> None:
+    emit_read(g, 1, R8, 0)
     g.emit(alu_imm("rsh", R0, 4))
 
 
-def behind(g: Code, kernel: Kernel) -> None:
+def emit_transport_header(g: Code, kernel: KernelInfo) -> None:
     """The argument that is the header behind that of IP."""
     older, done = Label(), Label()
-    read(g, 1, R8, 0)
+    emit_read(g, 1, R8, 0)
     g.emit(
         mov(R1, R0),
         alu_imm("rsh", R1, 4),
@@ -99,82 +99,88 @@ def behind(g: Code, kernel: Kernel) -> None:
     g.emit(alu("add", R0, R8))
 
 
-def state(g: Code, kernel: Kernel) -> None:
+def emit_tcp_state(g: Code, kernel: KernelInfo) -> None:
     """The argument that is the state of the packet's socket, 0 where it has none.  The kernel has a state of its own for a socket
     that is not whole yet."""
     done = Label()
     socket(g, kernel)
     g.emit(jump_imm("jeq", R0, 0, done), mov(R3, R0))
-    read(g, 1, R3, kernel.member("sock_common", "skc_state"))
+    emit_read(g, 1, R3, kernel.member_offset("sock_common", "skc_state"))
     g.emit(jump_imm("jne", R0, _NEW_SYN_RECEIVED, done), mov_imm(R0, _SYN_RECEIVED))
     g.place(done)
 
 
-def is_ip(side: int) -> Condition:
+def ip_condition(side: int) -> Condition:
     """The condition that a packet is of IP; side: INBOUND or OUTBOUND."""
 
-    def emit(g: Code, kernel: Kernel, left: Label) -> None:
+    def emit(g: Code, kernel: KernelInfo, left: Label) -> None:
         known = Label()
-        _member("protocol", 2)(g, kernel)
+        _member_argument("protocol", 2)(g, kernel)
         g.emit(jump_imm("jeq", R0, _IPV4, known), jump_imm("jne", R0, _IPV6, left))
         g.place(known)
-        _member("data" if side == INBOUND else "head", 8)(g, kernel)
+        _member_argument("data" if side == INBOUND else "head", 8)(g, kernel)
         g.emit(mov(R8, R0))
         if side == OUTBOUND:
-            _member("network_header", 2)(g, kernel)
+            _member_argument("network_header", 2)(g, kernel)
             g.emit(alu("add", R8, R0))
 
     return emit
 
 
-def carries(protocol: int) -> Condition:
-    """The condition behind is_ip() that a packet has a header of this protocol."""
+def protocol_condition(protocol: int) -> Condition:
+    """The condition behind ip_condition() that a packet has a header of this protocol."""
 
-    def emit(g: Code, kernel: Kernel, left: Label) -> None:
+    def emit(g: Code, kernel: KernelInfo, left: Label) -> None:
         older, done = Label(), Label()
-        _version(g)
+        _emit_ip_version(g)
         g.emit(jump_imm("jeq", R0, 4, older))
-        read(g, 1, R8, 6)
+        emit_read(g, 1, R8, 6)
         g.emit(ja(done))
         g.place(older)
-        read(g, 2, R8, 6)
+        emit_read(g, 2, R8, 6)
         g.emit(alu_imm("and", R0, _FRAGMENT), jump_imm("jne", R0, 0, left))
-        read(g, 1, R8, 9)
+        emit_read(g, 1, R8, 9)
         g.place(done)
         g.emit(jump_imm("jne", R0, protocol, left))
 
     return emit
 
 
-def rows() -> list[tuple[str, str, str, list[Condition], dict[int, Argument]]]:
+def packet_probes() -> list[tuple[str, str, str, list[Condition], dict[int, Argument]]]:
     """[(provider, name, tracepoint, conditions, arguments)] of the probes of packets, for raw.Fixed."""
     found = []
     for name, side, tracepoint in (
         ("receive", INBOUND, "netif_receive_skb"),
         ("send", OUTBOUND, "net_dev_queue"),
     ):
-        ip = {0: _itself, 1: socket, 2: header}
+        ip = {0: _emit_packet_argument, 1: socket, 2: emit_ip_header}
         found += [
             (
                 "ip",
                 name,
                 tracepoint,
-                [is_ip(side)],
-                {**ip, 3: device, 4: header_of(4), 5: header_of(6)},
+                [ip_condition(side)],
+                {**ip, 3: device, 4: ip_header_argument(4), 5: ip_header_argument(6)},
             ),
             (
                 "tcp",
                 name,
                 tracepoint,
-                [is_ip(side), carries(TCP)],
-                {**ip, 3: socket, 4: behind, 5: state, 6: _constant(side)},
+                [ip_condition(side), protocol_condition(TCP)],
+                {
+                    **ip,
+                    3: socket,
+                    4: emit_transport_header,
+                    5: emit_tcp_state,
+                    6: _constant_argument(side),
+                },
             ),
             (
                 "udp",
                 name,
                 tracepoint,
-                [is_ip(side), carries(UDP)],
-                {**ip, 3: socket, 4: behind, 5: _constant(side)},
+                [ip_condition(side), protocol_condition(UDP)],
+                {**ip, 3: socket, 4: emit_transport_header, 5: _constant_argument(side)},
             ),
         ]
     return found

@@ -45,7 +45,7 @@ def emit_arguments(g: Code, machine: str) -> None:
     g.place(done)
 
 
-def attach(prog_fd: int, nanoseconds: int, cookie: int) -> list[int]:
+def attach_timers(prog_fd: int, nanoseconds: int, cookie: int) -> list[int]:
     """Descriptors, an event and a link for each CPU."""
     fds = []
     try:

@@ -38,9 +38,9 @@ from pydtrace.bpf.insn import (
 from pydtrace.bpf.program_builder import Label
 from pydtrace.engine import EngineError
 from pydtrace.engine.kernel import kernel_structs
-from pydtrace.engine.kernel.attach import release
-from pydtrace.engine.kernel.passes.read_kernel_memory import read
-from pydtrace.process.syscall_numbers import numbers
+from pydtrace.engine.kernel.attach import kernel_version
+from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
+from pydtrace.process.syscall_numbers import syscall_numbers
 from pydtrace.program import program as p
 
 from . import packets
@@ -51,10 +51,12 @@ if TYPE_CHECKING:
 
     from pydtrace.bpf.program_builder import Code
 
-    from ..linker import Maps
+    from ..linker import MapIndexes
 
-    Argument = Callable[[Code, "Kernel"], None]  # leaves its value in r0
-    Condition = Callable[[Code, "Kernel", Label], None]  # goes to the label unless the probe fires
+    Argument = Callable[[Code, "KernelInfo"], None]  # leaves its value in r0
+    Condition = Callable[
+        [Code, "KernelInfo", Label], None
+    ]  # goes to the label unless the probe fires
 
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
 TABLE_SIZE = 2 * 8 * TABLE_CALLS
@@ -65,7 +67,7 @@ _TCP = 6  # the protocol's number
 _BASES = {ENTRY: 0, RETURN: 8 * TABLE_CALLS}
 
 
-class Registers:
+class SyscallRegisters:
     """Where pt_regs has what.  number: of the system call, its bytes; arguments; mode: a word, what of it tells, and
     what it is for a 64-bit process."""
 
@@ -85,52 +87,52 @@ class Registers:
 
 
 _REGISTERS = {
-    "x86_64": Registers(120, 8, (112, 104, 96, 56, 72, 64), 136, 0xFFFF, 0x33),  # rdi …; cs
-    "aarch64": Registers(280, 4, (0, 8, 16, 24, 32, 40), 264, 0x10, 0),  # x0 …; pstate's nRW
+    "x86_64": SyscallRegisters(120, 8, (112, 104, 96, 56, 72, 64), 136, 0xFFFF, 0x33),  # rdi …; cs
+    "aarch64": SyscallRegisters(280, 4, (0, 8, 16, 24, 32, 40), 264, 0x10, 0),  # x0 …; pstate's nRW
 }
 
 
-class Kernel:
+class KernelInfo:
     """What the running kernel is like, looked up once.  machine: as uname says."""
 
     def __init__(self) -> None:
         self.machine = os.uname().machine
-        self.registers: Registers = _REGISTERS.get(self.machine)  # type: ignore[assignment]  # None: there are no probes that need it
+        self.registers: SyscallRegisters = _REGISTERS.get(self.machine)  # type: ignore[assignment]  # None: there are no probes that need it
         self._calls: dict[str, int] | None = None
-        self._structs = kernel_structs.Structs()
+        self._structs = kernel_structs.KernelBtf()
         self._members: dict[tuple[str, str], int] = {}
 
     @property
-    def calls(self) -> dict[str, int]:
+    def syscall_numbers(self) -> dict[str, int]:
         """{name: number} of the system calls."""
         if self._calls is None:
-            self._calls = numbers(self.machine) if self.registers else {}
+            self._calls = syscall_numbers(self.machine) if self.registers else {}
         return self._calls
 
-    def words(self, tracepoint: str) -> int:
+    def count_words(self, tracepoint: str) -> int:
         """How many words a raw tracepoint is given; as many as any, where the kernel does not say."""
-        found = self._structs.tracepoint(tracepoint)
+        found = self._structs.tracepoint_types(tracepoint)
         return _MOST_WORDS if found is None else len(found)
 
-    def member(self, structure: str, name: str) -> int:
+    def member_offset(self, structure: str, name: str) -> int:
         """The offset of a member of one of the kernel's structs.  Raises EngineError."""
         key = structure, name
         if key not in self._members:
             try:
-                self._structs.read()
+                self._structs.read_btf()
             except OSError as error:
                 raise EngineError(
                     f"kernel engine: this kernel does not tell where a task has its parts (BTF): {kernel_structs.BTF}: {error.strerror}; "
                     "a kernel with CONFIG_DEBUG_INFO_BTF does"
                 ) from None
-            found = self._structs.offset(structure, name)
+            found = self._structs.member_offset(structure, name)
             if found is None:
                 raise EngineError(f"kernel engine: this kernel's {structure} has no {name}")
             self._members[key] = found
         return self._members[key]
 
 
-def _read_into(g: Code, place: int, size: int, address: int, offset: int) -> None:
+def _emit_copy(g: Code, place: int, size: int, address: int, offset: int) -> None:
     """Copy what is at offset of the address in a register to a place in the state block."""
     g.emit(
         mov(R3, address),
@@ -145,38 +147,38 @@ def _read_into(g: Code, place: int, size: int, address: int, offset: int) -> Non
 # --- arguments: f(g, kernel) leaves the value in r0 -----------------------------------------------
 
 
-def _word(index: int) -> Argument:
+def _word_argument(index: int) -> Argument:
     return lambda g, kernel: g.emit(load(8, R0, R6, 8 * index))
 
 
-def _register(index: int) -> Argument:
-    def emit(g: Code, kernel: Kernel) -> None:
+def _register_argument(index: int) -> Argument:
+    def emit(g: Code, kernel: KernelInfo) -> None:
         g.emit(load(8, R3, R6, 0))
-        read(g, 8, R3, kernel.registers.arguments[index])
+        emit_read(g, 8, R3, kernel.registers.arguments[index])
 
     return emit
 
 
-def _current(g: Code, kernel: Kernel) -> None:
+def _emit_current_task(g: Code, kernel: KernelInfo) -> None:
     g.emit(call(GET_CURRENT_TASK))
 
 
-def _path(g: Code, kernel: Kernel) -> None:
+def _emit_exec_path(g: Code, kernel: KernelInfo) -> None:
     """Of execve(path, …) and of execveat(folder, path, …); r8 is the call's number."""
     at, done = Label(), Label()
-    g.emit(jump_imm("jeq", R8, kernel.calls["execveat"], at))
-    _register(0)(g, kernel)
+    g.emit(jump_imm("jeq", R8, kernel.syscall_numbers["execveat"], at))
+    _register_argument(0)(g, kernel)
     g.emit(ja(done))
     g.place(at)
-    _register(1)(g, kernel)
+    _register_argument(1)(g, kernel)
     g.place(done)
 
 
-def _exit_reason(g: Code, kernel: Kernel) -> None:
+def _emit_exit_reason(g: Code, kernel: KernelInfo) -> None:
     """CLD_EXITED, CLD_KILLED, CLD_DUMPED, by the task's status as wait(2) has it."""
     done = Label()
     g.emit(load(8, R3, R6, 0))
-    read(g, 4, R3, kernel.member("task_struct", "exit_code"))
+    emit_read(g, 4, R3, kernel.member_offset("task_struct", "exit_code"))
     g.emit(
         mov(R1, R0),
         mov_imm(R0, 1),
@@ -194,56 +196,56 @@ def _exit_reason(g: Code, kernel: Kernel) -> None:
 # --- conditions: f(g, kernel, left) goes to `left` where it is no firing ---------------------------
 
 
-def _word_is(index: int, value: int, test: str = "jne") -> Condition:
+def _word_condition(index: int, value: int, test: str = "jne") -> Condition:
     return lambda g, kernel, left: g.emit(
         load(8, R1, R6, 8 * index), jump_imm(test, R1, value, left)
     )
 
 
-def _number(g: Code, kernel: Kernel, side: str) -> None:
+def _emit_call_number(g: Code, kernel: KernelInfo, side: str) -> None:
     """r8 = the number of the system call."""
     if side == ENTRY:
         g.emit(load(8, R8, R6, 8))
     else:
         g.emit(load(8, R3, R6, 0))
-        read(g, kernel.registers.number_size, R3, kernel.registers.number)
+        emit_read(g, kernel.registers.number_size, R3, kernel.registers.number)
         g.emit(mov(R8, R0))
 
 
-def _native(g: Code, kernel: Kernel, left: Label) -> None:
+def _emit_64_bit_check(g: Code, kernel: KernelInfo, left: Label) -> None:
     """The numbers of 32-bit processes mean other calls."""
     registers = kernel.registers
     g.emit(load(8, R3, R6, 0))
-    read(g, 8, R3, registers.mode)
+    emit_read(g, 8, R3, registers.mode)
     g.emit(alu_imm("and", R0, registers.mask), jump_imm("jne", R0, registers.native, left))
 
 
-def _is_call(side: str, *names: str) -> Condition:
-    def emit(g: Code, kernel: Kernel, left: Label) -> None:
+def _call_condition(side: str, *names: str) -> Condition:
+    def emit(g: Code, kernel: KernelInfo, left: Label) -> None:
         found = Label()
-        _number(g, kernel, side)
+        _emit_call_number(g, kernel, side)
         g.emit(
             *[
-                jump_imm("jeq", R8, kernel.calls[name], found)
+                jump_imm("jeq", R8, kernel.syscall_numbers[name], found)
                 for name in names
-                if name in kernel.calls
+                if name in kernel.syscall_numbers
             ]
         )
         g.emit(ja(left))
         g.place(found)
-        _native(g, kernel, left)
+        _emit_64_bit_check(g, kernel, left)
 
     return emit
 
 
-def _is_tcp(g: Code, kernel: Kernel, left: Label) -> None:
+def _emit_tcp_check(g: Code, kernel: KernelInfo, left: Label) -> None:
     """A socket's word 0: of TCP, not of SCTP and its like."""
     g.emit(load(8, R3, R6, 0))
-    read(g, 2, R3, kernel.member("sock", "sk_protocol"))
+    emit_read(g, 2, R3, kernel.member_offset("sock", "sk_protocol"))
     g.emit(jump_imm("jne", R0, _TCP, left))
 
 
-def _is_process(g: Code, kernel: Kernel, left: Label) -> None:
+def _emit_process_check(g: Code, kernel: KernelInfo, left: Label) -> None:
     """Not one of a process's further threads."""
     g.emit(
         call(GET_CURRENT_PID_TGID),
@@ -256,32 +258,32 @@ def _is_process(g: Code, kernel: Kernel, left: Label) -> None:
     )
 
 
-def is_last_thread(g: Code, kernel: Kernel, left: Label) -> None:
+def emit_last_thread_check(g: Code, kernel: KernelInfo, left: Label) -> None:
     """No thread of the process lives any more.  Linux 6.16 says so; before, two threads that end at the same time may
     both be taken for the last one."""
-    if release() >= (6, 16):
-        _word_is(1, 0, "jeq")(g, kernel, left)
+    if kernel_version() >= (6, 16):
+        _word_condition(1, 0, "jeq")(g, kernel, left)
         return
     g.emit(load(8, R3, R6, 0))
-    read(g, 8, R3, kernel.member("task_struct", "signal"))
-    read(g, 4, R0, kernel.member("signal_struct", "live"))
+    emit_read(g, 8, R3, kernel.member_offset("task_struct", "signal"))
+    emit_read(g, 4, R0, kernel.member_offset("signal_struct", "live"))
     g.emit(jump_imm("jne", R0, 0, left))
 
 
 # --- the probes ------------------------------------------------------------------------------------
 
 
-class Fixed:
+class FixedProbe:
     """A probe of the table below.  names: (provider, module, function, name); ident: its id, once it has one;
     tracepoint; tests: conditions; arguments: {index: code}; subject: code for the task that the event is about, None
     for the one that runs.  kernel_reads: D may follow its pointers into the kernel."""
 
-    __slots__ = ("names", "ident", "tracepoint", "tests", "arguments", "subject", "kernel")
+    __slots__ = ("names", "ident", "tracepoint", "conditions", "arguments", "subject", "kernel")
     kernel_reads = True
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: KernelInfo,
         provider: str,
         name: str,
         tracepoint: str,
@@ -291,7 +293,7 @@ class Fixed:
         module: str = "vmlinux",
     ) -> None:
         self.names, self.ident, self.tracepoint = (provider, module, "", name), 0, tracepoint
-        self.tests, self.arguments, self.subject, self.kernel = (
+        self.conditions, self.arguments, self.subject, self.kernel = (
             tests,
             arguments or {},
             subject,
@@ -299,11 +301,11 @@ class Fixed:
         )
 
     @property
-    def key(self) -> tuple[str, ...]:
+    def program_key(self) -> tuple[str, ...]:
         return self.names
 
-    def enter(self, g: Code, maps: Maps, left: Label) -> None:
-        for test in self.tests:
+    def emit_conditions(self, g: Code, maps: MapIndexes, left: Label) -> None:
+        for test in self.conditions:
             test(g, self.kernel, left)
 
     def emit_ident(self, g: Code) -> None:
@@ -328,20 +330,20 @@ class Fixed:
         """The parts of the event that tell of the running task, of another one instead."""
         self.emit_task(g)
         g.emit(mov(R8, R0))
-        member = self.kernel.member
+        member = self.kernel.member_offset
         if "pid" in reads:
-            _read_into(g, p.STATE_TID, 4, R8, member("task_struct", "pid"))
-            _read_into(g, p.STATE_PID, 4, R8, member("task_struct", "tgid"))
+            _emit_copy(g, p.STATE_TID, 4, R8, member("task_struct", "pid"))
+            _emit_copy(g, p.STATE_PID, 4, R8, member("task_struct", "tgid"))
         if "execname" in reads:
-            _read_into(g, p.STATE_EXECNAME, 16, R8, member("task_struct", "comm"))
+            _emit_copy(g, p.STATE_EXECNAME, 16, R8, member("task_struct", "comm"))
         if "uid" in reads:
-            read(g, 8, R8, member("task_struct", "cred"))
+            emit_read(g, 8, R8, member("task_struct", "cred"))
             g.emit(mov(R8, R0))
-            _read_into(g, p.STATE_UID, 4, R8, member("cred", "uid"))
-            _read_into(g, p.STATE_GID, 4, R8, member("cred", "gid"))
+            _emit_copy(g, p.STATE_UID, 4, R8, member("cred", "uid"))
+            _emit_copy(g, p.STATE_GID, 4, R8, member("cred", "gid"))
 
 
-class Calls:
+class SyscallGroup:
     """All system calls of one side that run the same clauses.  side: ENTRY or RETURN; group: the number that the table
     of system calls (TABLE_SIZE bytes) has for them.  A word of it, for each number: the group, how many arguments the
     call has (the registers of those that it has not are anything; dtrace says 0), the probe's id."""
@@ -349,7 +351,7 @@ class Calls:
     __slots__ = ("side", "group", "kernel")
     kernel_reads, subject = False, None
 
-    def __init__(self, kernel: Kernel, side: str, group: int) -> None:
+    def __init__(self, kernel: KernelInfo, side: str, group: int) -> None:
         self.kernel, self.side, self.group = kernel, side, group
 
     @property
@@ -357,15 +359,15 @@ class Calls:
         return "sys_enter" if self.side == ENTRY else "sys_exit"
 
     @property
-    def key(self) -> tuple[str, int]:
+    def program_key(self) -> tuple[str, int]:
         return "syscall", self.group
 
-    def word(self, number: int, ident: int, arguments: int) -> tuple[int, int]:
+    def table_word(self, number: int, ident: int, arguments: int) -> tuple[int, int]:
         """(offset, value) of a system call in the table."""
         return _BASES[self.side] + 8 * number, self.group << 32 | arguments << _ID_BITS | ident
 
-    def enter(self, g: Code, maps: Maps, left: Label) -> None:
-        _number(g, self.kernel, self.side)
+    def emit_conditions(self, g: Code, maps: MapIndexes, left: Label) -> None:
+        _emit_call_number(g, self.kernel, self.side)
         g.emit(
             jump_imm("jge", R8, TABLE_CALLS, left),
             alu_imm("lsh", R8, 3),
@@ -378,7 +380,7 @@ class Calls:
             alu_imm("lsh", R8, 32),
             alu_imm("rsh", R8, 32),
         )
-        _native(g, self.kernel, left)
+        _emit_64_bit_check(g, self.kernel, left)
 
     def emit_ident(self, g: Code) -> None:
         g.emit(mov(R0, R8), alu_imm("and", R0, (1 << _ID_BITS) - 1))
@@ -404,7 +406,7 @@ class Calls:
             g.emit(load(8, R0, R6, 8))
         elif self.side == ENTRY and index < _MOST_ARGUMENTS:
             g.emit(mov(R1, R8), alu_imm("rsh", R1, _ID_BITS), jump_imm("jle", R1, index, done))
-            _register(index)(g, self.kernel)
+            _register_argument(index)(g, self.kernel)
         g.place(done)
         g.emit(store(8, R7, offset, R0))
 
@@ -413,10 +415,10 @@ _EXEC, _NEW = ("execve", "execveat"), ("clone", "clone3", "fork", "vfork")
 
 
 _STATE_CHANGE = {
-    1: _word(0),
-    3: _word(0),
-    5: _word(2),
-    6: _word(1),
+    1: _word_argument(0),
+    3: _word_argument(0),
+    5: _word_argument(2),
+    6: _word_argument(1),
 }  # the socket, the new state, the old one
 _ESTABLISHED, _SYN_SENT, _SYN_RECEIVED, _CLOSED = 1, 2, 3, 7  # states of TCP
 _CHANGES = {  # probe of tcp: states before and after, None for any
@@ -427,69 +429,87 @@ _CHANGES = {  # probe of tcp: states before and after, None for any
     "accept-established": (_SYN_RECEIVED, _ESTABLISHED),
 }
 PROVIDERS = ("proc", "sched", "io", "ip", "tcp", "udp")  # of those below
-RAW = "rawtp"  # the provider of all tracepoints
+RAW_PROVIDER = "rawtp"  # the provider of all tracepoints
 
 
-class Tracepoint(Fixed):
+class RawTracepoint(FixedProbe):
     """Any raw tracepoint; its arguments are its words.  The kernel refuses a program that reads more than it has (EINVAL)."""
 
     __slots__ = ()
 
-    def __init__(self, kernel: Kernel, module: str, name: str) -> None:
-        super().__init__(kernel, RAW, name, name, module=module)
+    def __init__(self, kernel: KernelInfo, module: str, name: str) -> None:
+        super().__init__(kernel, RAW_PROVIDER, name, name, module=module)
 
     def emit_argument(self, g: Code, index: int, offset: int) -> None:
         if not self.arguments:
             self.arguments = {
-                each: _word(each) for each in range(self.kernel.words(self.tracepoint))
+                each: _word_argument(each)
+                for each in range(self.kernel.count_words(self.tracepoint))
             }
         super().emit_argument(g, index, offset)
 
 
-def fixed(kernel: Kernel) -> list[Fixed]:
+def fixed_probes(kernel: KernelInfo) -> list[FixedProbe]:
     """[Fixed]: all of them."""
-    began = _is_call(RETURN, *_NEW), _word_is(1, 0)
+    began = _call_condition(RETURN, *_NEW), _word_condition(1, 0)
     found = [
-        Fixed(kernel, "proc", "create", "sched_process_fork", arguments={0: _word(1)}),
-        Fixed(kernel, "proc", "exec-success", "sched_process_exec"),
-        Fixed(kernel, "proc", "exit", "sched_process_exit", [is_last_thread], {0: _exit_reason}),
-        Fixed(kernel, "proc", "lwp-create", "sched_process_fork", arguments={0: _word(1)}),
-        Fixed(kernel, "proc", "lwp-exit", "sched_process_exit"),
-        Fixed(
+        FixedProbe(
+            kernel, "proc", "create", "sched_process_fork", arguments={0: _word_argument(1)}
+        ),
+        FixedProbe(kernel, "proc", "exec-success", "sched_process_exec"),
+        FixedProbe(
+            kernel,
+            "proc",
+            "exit",
+            "sched_process_exit",
+            [emit_last_thread_check],
+            {0: _emit_exit_reason},
+        ),
+        FixedProbe(
+            kernel, "proc", "lwp-create", "sched_process_fork", arguments={0: _word_argument(1)}
+        ),
+        FixedProbe(kernel, "proc", "lwp-exit", "sched_process_exit"),
+        FixedProbe(
             kernel,
             "proc",
             "signal-discard",
             "signal_generate",
-            [_word_is(4, 1)],
-            {0: _word(2), 1: _word(0)},
+            [_word_condition(4, 1)],
+            {0: _word_argument(2), 1: _word_argument(0)},
         ),
-        Fixed(
+        FixedProbe(
             kernel,
             "proc",
             "signal-handle",
             "signal_deliver",
-            arguments={i: _word(i) for i in range(3)},
+            arguments={i: _word_argument(i) for i in range(3)},
         ),
-        Fixed(
+        FixedProbe(
             kernel,
             "proc",
             "signal-send",
             "signal_generate",
-            [_word_is(4, 0)],
-            {0: _word(2), 1: _word(0)},
+            [_word_condition(4, 0)],
+            {0: _word_argument(2), 1: _word_argument(0)},
         ),
-        Fixed(kernel, "io", "start", "block_rq_issue", arguments={0: _word(0)}),
-        Fixed(kernel, "io", "done", "block_rq_complete", arguments={0: _word(0), 1: _word(1)}),
+        FixedProbe(kernel, "io", "start", "block_rq_issue", arguments={0: _word_argument(0)}),
+        FixedProbe(
+            kernel,
+            "io",
+            "done",
+            "block_rq_complete",
+            arguments={0: _word_argument(0), 1: _word_argument(1)},
+        ),
         *[
-            Fixed(
+            FixedProbe(
                 kernel,
                 "tcp",
                 name,
                 "inet_sock_set_state",
                 [
-                    _is_tcp,
+                    _emit_tcp_check,
                     *[
-                        _word_is(index, state)
+                        _word_condition(index, state)
                         for index, state in enumerate(states, 1)
                         if state is not None
                     ],
@@ -498,39 +518,46 @@ def fixed(kernel: Kernel) -> list[Fixed]:
             )
             for name, states in _CHANGES.items()
         ],
-        *[Fixed(kernel, *row) for row in packets.rows()],
-        Fixed(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word(2)}),
-        Fixed(kernel, "sched", "on-cpu", "sched_switch", subject=_word(2)),
-        Fixed(kernel, "sched", "wakeup", "sched_wakeup", arguments={0: _word(0)}),
+        *[FixedProbe(kernel, *row) for row in packets.packet_probes()],
+        FixedProbe(kernel, "sched", "off-cpu", "sched_switch", arguments={0: _word_argument(2)}),
+        FixedProbe(kernel, "sched", "on-cpu", "sched_switch", subject=_word_argument(2)),
+        FixedProbe(kernel, "sched", "wakeup", "sched_wakeup", arguments={0: _word_argument(0)}),
     ]
     if kernel.registers:
         found += [
-            Fixed(kernel, "proc", "exec", "sys_enter", [_is_call(ENTRY, *_EXEC)], {0: _path}),
-            Fixed(
+            FixedProbe(
+                kernel,
+                "proc",
+                "exec",
+                "sys_enter",
+                [_call_condition(ENTRY, *_EXEC)],
+                {0: _emit_exec_path},
+            ),
+            FixedProbe(
                 kernel,
                 "proc",
                 "exec-failure",
                 "sys_exit",
-                [_is_call(RETURN, *_EXEC), _word_is(1, 0, "jeq")],
-                {0: _word(1)},
+                [_call_condition(RETURN, *_EXEC), _word_condition(1, 0, "jeq")],
+                {0: _word_argument(1)},
             ),
-            Fixed(kernel, "proc", "lwp-start", "sys_exit", began),
-            Fixed(kernel, "proc", "start", "sys_exit", [*began, _is_process]),
-            Fixed(
+            FixedProbe(kernel, "proc", "lwp-start", "sys_exit", began),
+            FixedProbe(kernel, "proc", "start", "sys_exit", [*began, _emit_process_check]),
+            FixedProbe(
                 kernel,
                 "proc",
                 "signal-clear",
                 "sys_exit",
-                [_is_call(RETURN, "rt_sigtimedwait"), _word_is(1, 0, "jsle")],
-                {0: _word(1)},
+                [_call_condition(RETURN, "rt_sigtimedwait"), _word_condition(1, 0, "jsle")],
+                {0: _word_argument(1)},
             ),
-            Fixed(
+            FixedProbe(
                 kernel,
                 "sched",
                 "surrender",
                 "sys_enter",
-                [_is_call(ENTRY, "sched_yield")],
-                {0: _current},
+                [_call_condition(ENTRY, "sched_yield")],
+                {0: _emit_current_task},
             ),
         ]
     return found

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Where functions return: the sites of the return probes of provider pid.
 
 - The probe fires once for each return of the function, or there is no probe, with a reason.
@@ -50,7 +49,7 @@ _UNWINDING = re.compile(
 UNWINDERS = re.compile(r"lib(?:gcc_s|stdc\+\+|c\+\+|c\+\+abi|unwind|rustc_driver|std)[-.].*")
 
 
-class NotFound(Exception):
+class ReturnsNotFound(Exception):
     """The places are not known; the message says why.  is_part: it is no function that returns."""
 
     def __init__(self, why: str, is_part: bool = False) -> None:
@@ -65,7 +64,7 @@ FIRE, MARK, CHECK = (
 )  # what is done at a point: fire; note that the function ends by a jump; fire if that was noted
 
 
-class Point(
+class ReturnPoint(
     namedtuple("Point", "address does condition has_value level", defaults=(ALWAYS, True, 0))
 ):
     """address: of the instruction, as linked; condition: in the processor's flags, under which it is one (the low half of x86's opcode,
@@ -74,7 +73,7 @@ class Point(
     __slots__ = ()
 
 
-class Exit:
+class FunctionExit:
     """Where the code of a function ends.  address: of the instruction, as linked; jumps: it is a jump; condition: of it, as a Point's;
     target: where it leads, 0: unknown."""
 
@@ -86,24 +85,24 @@ class Exit:
         self.address, self.jumps, self.condition, self.target = address, jumps, condition, target
 
 
-def is_part(name: str) -> bool:
+def is_cold_part(name: str) -> bool:
     """Whether a symbol is a part of a function that the compiler has put apart."""
     return _PART.search(name) is not None
 
 
-def forbids_uretprobe(file: ElfFile, beside: frozenset[str] | set[str]) -> str | None:
+def find_uretprobe_obstacle(file: ElfFile, beside: frozenset[str] | set[str]) -> str | None:
     """Why a probe on the address that functions of a file return to may kill a program, or None.  beside: names of files that the same
     processes have mapped."""
     sections = file.sections
     if any(name in sections for name in _GO):
         return "Go moves its stacks"
-    if ".gcc_except_table" in sections or _UNWINDING.search(_texts(file)):
+    if ".gcc_except_table" in sections or _UNWINDING.search(_symbol_names(file)):
         return "exceptions unwind its stack"
     found = sorted(name for name in beside if UNWINDERS.fullmatch(name))
     return f"its process may unwind its stack by {found[0]}" if found else None
 
 
-def _texts(file: ElfFile) -> bytes:
+def _symbol_names(file: ElfFile) -> bytes:
     """The names of its symbols."""
     texts = b""
     for name in (".dynstr", ".strtab"):
@@ -113,7 +112,7 @@ def _texts(file: ElfFile) -> bytes:
     return texts
 
 
-class Returns:
+class ReturnSites:
     """Of one file.  file: elf.ElfFile, which stays open."""
 
     def __init__(self, file: ElfFile) -> None:
@@ -124,90 +123,94 @@ class Returns:
             None  # addresses of functions that others enter in the middle
         )
         self._left, self._visits = _REGIONS, 0
-        self._points: dict[tuple[int, int], list[Point]] = {}
-        self._exits: dict[tuple[int, int], list[Exit]] = {}
+        self._points: dict[tuple[int, int], list[ReturnPoint]] = {}
+        self._exits: dict[tuple[int, int], list[FunctionExit]] = {}
         self._checks: Counter[int] = Counter()  # how many chains end in a place
 
-    def points(self, address: int, size: int, name: str) -> list[Point]:
+    def find_points(self, address: int, size: int, name: str) -> list[ReturnPoint]:
         """Of a function.  Raises NotFound."""
-        if is_part(name):
-            raise NotFound(
+        if is_cold_part(name):
+            raise ReturnsNotFound(
                 f"it is a part of {_PART.sub('', name)}, and does not return by itself", True
             )
         if not size:
-            raise NotFound("its symbol has no size")
+            raise ReturnsNotFound("its symbol has no size")
         try:
             if (address, size) not in self._points:
                 self._points[address, size] = (
                     self._shared_points(address)
-                    if address in self._entered()
-                    else self._own_points(address, size)
+                    if address in self._entered_functions()
+                    else self._simple_points(address, size)
                 )
             return self._points[address, size]
         except BadFile as error:
-            raise NotFound(str(error)) from None
+            raise ReturnsNotFound(str(error)) from None
 
-    def _own_points(self, address: int, size: int) -> list[Point]:
-        found: dict[object, Point] = {}
-        for each in self.exits(address, size):
-            ends = self._chain(each.target, (address,)) if each.jumps and each.target else None
+    def _simple_points(self, address: int, size: int) -> list[ReturnPoint]:
+        found: dict[object, ReturnPoint] = {}
+        for each in self.find_exits(address, size):
+            ends = (
+                self._follow_chain(each.target, (address,)) if each.jumps and each.target else None
+            )
             if ends is None:
-                found[each.address] = Point(each.address, FIRE, each.condition, not each.jumps)
+                found[each.address] = ReturnPoint(
+                    each.address, FIRE, each.condition, not each.jumps
+                )
             else:
-                found[each.address] = Point(each.address, MARK, each.condition)
+                found[each.address] = ReturnPoint(each.address, MARK, each.condition)
                 found.update({(CHECK, end.address): end for end in ends})
         return list(found.values())
 
-    def _shared_points(self, address: int) -> list[Point]:
-        ends = self._chain(address, ())
+    def _shared_points(self, address: int) -> list[ReturnPoint]:
+        ends = self._follow_chain(address, ())
         if ends is None:
-            raise NotFound(
+            raise ReturnsNotFound(
                 "other functions jump into the middle of it, and where it ends is not known"
             )
-        return [Point(address, MARK), *ends]
+        return [ReturnPoint(address, MARK), *ends]
 
-    def _chain(self, target: int, before: tuple[int, ...]) -> list[Point] | None:
+    def _follow_chain(self, target: int, before: tuple[int, ...]) -> list[ReturnPoint] | None:
         """Where code ends that a jump leads to; None where that is not known, or too much.  before: the functions that it comes from."""
         self._visits = _VISITS
         try:
-            ends = self._ends(target, before)
-        except NotFound:
+            ends = self._find_ends(target, before)
+        except ReturnsNotFound:
             return None
         if len(ends) > _ENDS or any(self._checks[each] >= _CHECKS for each in ends):
             return None
         self._checks.update(ends.keys())
         return list(ends.values())
 
-    def _ends(self, target: int, before: tuple[int, ...]) -> dict[int, Point]:
+    def _find_ends(self, target: int, before: tuple[int, ...]) -> dict[int, ReturnPoint]:
         """{address: Point}"""
         self._visits -= 1
         if target in before or len(before) > _CHAIN or self._visits < 0:
-            raise NotFound("it goes in a circle, or too far")
-        row, found = self.find(target), {}
-        end = row[0] + row[1] if row else self.region(target)
+            raise ReturnsNotFound("it goes in a circle, or too far")
+        row, found = self.find_function(target), {}
+        end = row[0] + row[1] if row else self.find_region_end(target)
         if end is None:
-            raise NotFound("the file has no names there")
-        for each in self.exits(target, end - target, row is not None and row[0] == target):
+            raise ReturnsNotFound("the file has no names there")
+        for each in self.find_exits(target, end - target, row is not None and row[0] == target):
             if each.jumps and each.target:
-                found.update(self._ends(each.target, (*before, target)))
+                found.update(self._find_ends(each.target, (*before, target)))
             else:
-                found[each.address] = Point(
+                found[each.address] = ReturnPoint(
                     each.address, CHECK, each.condition, not each.jumps, len(before)
                 )
         return found
 
-    def exits(self, address: int, size: int, whole: bool = True) -> list[Exit]:
+    def find_exits(self, address: int, size: int, whole: bool = True) -> list[FunctionExit]:
         """Of code.  whole: it is a function, else what its first instruction leads to.  Raises NotFound, BadFile."""
         if (address, size) not in self._exits:
-            self._exits[address, size] = _One(self, address, size).exits(whole)
+            self._exits[address, size] = _ExitFinder(self, address, size).find_exits(whole)
         return self._exits[address, size]
 
     # --- what the exits of one need ----------------------------------------------------------------
 
-    def code(self, address: int, size: int) -> bytes:
+    def read_code(self, address: int, size: int) -> bytes:
         offset = self._file.file_offset(address)
         if offset is None:
-            raise NotFound("its code is not in the file")
+            raise ReturnsNotFound("its code is not in the file")
         code: bytes = self._file.read(offset, size)
         return code
 
@@ -215,19 +218,19 @@ class Returns:
         self, address: int, size: int, depth: int, whole: bool
     ) -> list[tuple[int, int, int, int, int, int]]:
         found: list[tuple[int, int, int, int, int, int]] | None = _tracer.function_exits(
-            self.code(address, size), self._file.machine, address, depth, whole
+            self.read_code(address, size), self._file.machine, address, depth, whole
         )
         if found is None:
-            raise NotFound("its instructions are not all known")
+            raise ReturnsNotFound("its instructions are not all known")
         return found
 
-    def spend(self, size: int) -> None:
+    def charge_bytes(self, size: int) -> None:
         """Bytes that are looked at once more."""
         self._left -= size
         if self._left < 0:
-            raise NotFound("its file has too many parts of functions")
+            raise ReturnsNotFound("its file has too many parts of functions")
 
-    def find(self, address: int) -> Row | None:
+    def find_function(self, address: int) -> Row | None:
         """The function that an address lies in."""
         at = bisect_right(self._starts, address) - 1
         while at >= 0 and self._starts[at] == self._starts[bisect_right(self._starts, address) - 1]:
@@ -237,7 +240,7 @@ class Returns:
             at -= 1
         return None
 
-    def region(self, address: int) -> int | None:
+    def find_region_end(self, address: int) -> int | None:
         """Where the code without a name that an address lies in ends, by the tables of frames."""
         frame, following = self._file.find_frame(address), bisect_right(self._starts, address)
         end = min(
@@ -246,7 +249,7 @@ class Returns:
         )
         return end if address < end <= address + _REGION else None
 
-    def table(self, address: int, entry: int) -> int | None:
+    def read_first_target(self, address: int, entry: int) -> int | None:
         """Where the first entry of a table of jumps leads, or None."""
         offset = self._file.file_offset(address)
         if offset is None or entry not in (4, 8):
@@ -254,7 +257,7 @@ class Returns:
         [value] = struct.unpack("=i" if entry == 4 else "=Q", self._file.read(offset, entry))
         return address + value if entry == 4 else value or None
 
-    def _entered(self) -> set[int]:
+    def _entered_functions(self) -> set[int]:
         if self._shared is None:
             self._shared = set()
             rows = self._functions
@@ -262,10 +265,10 @@ class Returns:
                 if start < following < start + size:
                     self._shared |= {start, following}
             for each in self._file.segments:
-                self._find_entered(each.address, each.offset, each.size)
+                self._scan_entered(each.address, each.offset, each.size)
         return self._shared
 
-    def _find_entered(self, begin: int, offset: int, size: int) -> None:
+    def _scan_entered(self, begin: int, offset: int, size: int) -> None:
         """In one segment."""
         first, last = (
             bisect_right(self._starts, begin - 1),
@@ -278,75 +281,77 @@ class Returns:
         code = self._file.read(offset + base - begin, end - base)
         packed = array("Q", (number for row in rows for number in row[:2])).tobytes()
         for target, source in _tracer.entered_functions(code, self._file.machine, base, packed):
-            found = self.find(target)
-            if found and not is_part(rows[source][2]) and not is_part(found[2]):
+            found = self.find_function(target)
+            if found and not is_cold_part(rows[source][2]) and not is_cold_part(found[2]):
                 assert self._shared is not None
                 self._shared.add(found[0])
 
 
-class _One:
+class _ExitFinder:
     """The exits of one function, which begin with those of its own bytes."""
 
-    def __init__(self, whole: Returns, start: int, size: int) -> None:
+    def __init__(self, whole: ReturnSites, start: int, size: int) -> None:
         self._whole, self._start, self._end = whole, start, start + size
-        self._found: dict[int, Exit] = {}
+        self._found: dict[int, FunctionExit] = {}
         self._regions: set[int] = set()
 
-    def exits(self, whole: bool) -> list[Exit]:
-        self._look(self._start, self._end - self._start, 0, whole)
+    def find_exits(self, whole: bool) -> list[FunctionExit]:
+        self._scan_code(self._start, self._end - self._start, 0, whole)
         return [self._found[address] for address in sorted(self._found)]
 
-    def _look(self, start: int, size: int, depth: int, whole: bool) -> None:
+    def _scan_code(self, start: int, size: int, depth: int, whole: bool) -> None:
         for offset, kind, condition, target, entry, deep in self._whole.read_flow(
             start, size, depth, whole
         ):
             address = start + offset
             if kind == _tracer.EXIT_RETURN:
-                self._found[address] = Exit(address)
+                self._found[address] = FunctionExit(address)
             elif kind == _tracer.EXIT_POINTER:
-                self._found[address] = Exit(address, True)
+                self._found[address] = FunctionExit(address, True)
             elif kind == _tracer.EXIT_TABLE:
-                self._switch(address, target, entry)
+                self._handle_table(address, target, entry)
             elif kind == _tracer.EXIT_UNCLEAR:
-                raise NotFound(f"where the jump at 0x{address - self._start:x} leads is not clear")
+                raise ReturnsNotFound(
+                    f"where the jump at 0x{address - self._start:x} leads is not clear"
+                )
             elif target in (start + size, self._end) and deep not in (0, _UNKNOWN):
                 pass  # behind a call that does not come back, or what the compiler knows that is never reached
             elif not self._is_inside(target):
-                self._leave(address, condition, target, deep)
+                self._handle_jump(address, condition, target, deep)
 
     def _is_inside(self, address: int) -> bool:
         return self._start <= address < self._end
 
-    def _switch(self, address: int, table: int, entry: int) -> None:
-        leads = self._whole.table(table, entry)
-        if leads is not None and self._whole.find(leads) and not self._is_inside(leads):
-            self._found[address] = Exit(address, True)  # a table of functions
+    def _handle_table(self, address: int, table: int, entry: int) -> None:
+        leads = self._whole.read_first_target(table, entry)
+        if leads is not None and self._whole.find_function(leads) and not self._is_inside(leads):
+            self._found[address] = FunctionExit(address, True)  # a table of functions
 
-    def _leave(self, address: int, condition: int, target: int, depth: int) -> None:
+    def _handle_jump(self, address: int, condition: int, target: int, depth: int) -> None:
         """A jump out of the function, or on to another part of it."""
-        other = self._whole.find(target)
-        if other and is_part(other[2]):
-            self._go_on(target, other[0] + other[1], depth)
+        other = self._whole.find_function(target)
+        if other and is_cold_part(other[2]):
+            self._scan_part(target, other[0] + other[1], depth)
         elif other and other[0] != target and depth not in (0, _UNKNOWN):
-            raise NotFound("it goes on in the middle of another function")
+            raise ReturnsNotFound("it goes on in the middle of another function")
         elif other:
-            self._end_by_jump(address, condition, target)
+            self._add_jump_exit(address, condition, target)
         else:
-            end = self._whole.region(target)
+            end = self._whole.find_region_end(target)
             if depth not in (0, _UNKNOWN):
                 if end is None:
-                    raise NotFound("it goes on where the file has no names")
-                self._go_on(target, end, depth)
-            elif end is not None and self._comes_back(target, end):
-                self._go_on(target, end, depth)
+                    raise ReturnsNotFound("it goes on where the file has no names")
+                self._scan_part(target, end, depth)
+            elif end is not None and self._is_own_part(target, end):
+                self._scan_part(target, end, depth)
             elif end is not None or target != self._end:
-                self._end_by_jump(address, condition, target)
+                self._add_jump_exit(address, condition, target)
 
-    def _end_by_jump(self, address: int, condition: int, target: int) -> None:
+    def _add_jump_exit(self, address: int, condition: int, target: int) -> None:
         if address not in self._found:
-            self._found[address] = Exit(address, True, condition, target)
+            self._found[address] = FunctionExit(address, True, condition, target)
 
-    def _comes_back(self, start: int, end: int) -> bool:
+    def _is_own_part(self, start: int, end: int) -> bool:
         """Whether code without a name is a part of this function: it jumps back, or ends the program."""
         exits = self._whole.read_flow(start, end - start, 0, False)
         return not exits or any(
@@ -354,8 +359,8 @@ class _One:
             for _, kind, _, target, _, _ in exits
         )
 
-    def _go_on(self, start: int, end: int, depth: int) -> None:
+    def _scan_part(self, start: int, end: int, depth: int) -> None:
         if start not in self._regions:
             self._regions.add(start)
-            self._whole.spend(end - start)
-            self._look(start, end - start, depth, False)
+            self._whole.charge_bytes(end - start)
+            self._scan_code(start, end - start, depth, False)

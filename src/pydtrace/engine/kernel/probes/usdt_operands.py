@@ -29,7 +29,7 @@ from pydtrace.bpf.insn import (
     store,
     store_imm,
 )
-from pydtrace.engine.kernel.passes.read_kernel_memory import read
+from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 X86_64, AARCH64 = 62, 183  # ELF's numbers of processors
 
 
-class Unsupported(Exception):
+class UnsupportedOperand(Exception):
     """An operand that can not be read; the message says which and why."""
 
 
@@ -144,7 +144,7 @@ _ARM_INDEX = re.compile(
 _SCALES = {None: 0, "1": 0, "2": 1, "4": 2, "8": 3}
 
 
-def split(text: str) -> list[str]:
+def split_operands(text: str) -> list[str]:
     """The operands of a note's string: blanks inside of brackets divide nothing."""
     found, depth, start = [], 0, None
     for i, char in enumerate(text):
@@ -160,10 +160,10 @@ def split(text: str) -> list[str]:
     return found
 
 
-def types(text: str) -> list[str]:
+def operand_types(text: str) -> list[str]:
     """The types of a note's operands, in D's words: as their sizes and signs say."""
     found = []
-    for each in split(text):
+    for each in split_operands(text):
         match = _PREFIX.match(each)
         size, signed, is_float = (
             (int(match[2]), match[1] == "-", bool(match[3])) if match else (8, True, False)
@@ -177,43 +177,45 @@ def types(text: str) -> list[str]:
     return found
 
 
-def parse(text: str, machine: int) -> Operand:
+def parse_operand(text: str, machine: int) -> Operand:
     """The Operand of one operand's text."""
     match = _PREFIX.match(text)
     size, signed, body = 8, True, text
     if match:
         size, signed, body = int(match[2]), match[1] == "-", text[match.end() :]
         if size not in (1, 2, 4, 8):
-            raise Unsupported(f"{text} has {size} bytes")
+            raise UnsupportedOperand(f"{text} has {size} bytes")
     operand = Operand(text, size, signed)
     operand.is_float = bool(match and match[3])
     parser = {X86_64: _parse_x86_64, AARCH64: _parse_aarch64}.get(machine)
     if parser is None:
-        raise Unsupported(f"operands of this processor (ELF machine {machine}) are not known")
+        raise UnsupportedOperand(
+            f"operands of this processor (ELF machine {machine}) are not known"
+        )
     parser(operand, body.strip(), REGISTERS[machine])
     if operand.relative:
         operand.base = _IP[machine]
     return operand
 
 
-def _register(operand: Operand, name: str, registers: Mapping[str, Register]) -> Register:
+def _find_register(operand: Operand, name: str, registers: Mapping[str, Register]) -> Register:
     register = registers.get(name)
     if register is None and operand.is_float:
-        raise Unsupported(
+        raise UnsupportedOperand(
             f"{operand.text} is a floating-point number in a register that the kernel does not show"
         )
     if register is None:
-        raise Unsupported(f"{operand.text}: register {name} is not saved for tracers")
+        raise UnsupportedOperand(f"{operand.text}: register {name} is not saved for tracers")
     return register
 
 
-def _sum(operand: Operand, text: str) -> None:
+def _parse_sum(operand: Operand, text: str) -> None:
     """A sum of numbers and a symbol, into displacement and symbol."""
     place = 0
     while place < len(text):
         match = _TERM.match(text, place)
         if not match:
-            raise Unsupported(f"{operand.text} is not an operand that is known")
+            raise UnsupportedOperand(f"{operand.text} is not an operand that is known")
         place = match.end()
         negative = match[1].count("-") % 2 == 1
         if match[2][0].isdigit():
@@ -222,68 +224,68 @@ def _sum(operand: Operand, text: str) -> None:
         elif operand.symbol is None and not negative:
             operand.symbol = match[2]
         else:
-            raise Unsupported(f"{operand.text} is a difference of symbols")
+            raise UnsupportedOperand(f"{operand.text} is a difference of symbols")
 
 
 def _parse_x86_64(operand: Operand, body: str, registers: Mapping[str, Register]) -> None:
     if body[:1] == "$":
-        _constant(operand, body[1:])
+        _parse_constant(operand, body[1:])
         return
     if body.startswith("%fs:"):
         operand.of_thread, body = True, body[4:].replace(_OF_THREAD, "")
         if "@" in body:
-            raise Unsupported(f"{operand.text}: {body} is not known")
+            raise UnsupportedOperand(f"{operand.text}: {body} is not known")
     elif body[:1] == "%":
         if ":" in body:
-            raise Unsupported(f"{operand.text} is relative to a segment")
-        operand.register = _register(operand, body[1:], registers)
+            raise UnsupportedOperand(f"{operand.text} is relative to a segment")
+        operand.register = _find_register(operand, body[1:], registers)
         return
     match = _X86_MEMORY.match(body)
-    _sum(operand, match["sum"] if match else body)
+    _parse_sum(operand, match["sum"] if match else body)
     if not match:
         if operand.symbol is None and not body:
-            raise Unsupported("an operand is empty")
+            raise UnsupportedOperand("an operand is empty")
         return
     if match["base"] == "rip":
         if operand.symbol is None:
-            raise Unsupported(f"{operand.text} does not say relative to what")
+            raise UnsupportedOperand(f"{operand.text} does not say relative to what")
         operand.relative = True
     elif match["base"]:
-        operand.base = _register(operand, match["base"], registers)
+        operand.base = _find_register(operand, match["base"], registers)
     if match["index"]:
-        operand.index = _register(operand, match["index"], registers)
+        operand.index = _find_register(operand, match["index"], registers)
         if match["scale"] not in _SCALES:
-            raise Unsupported(f"{operand.text}: no such scale")
+            raise UnsupportedOperand(f"{operand.text}: no such scale")
         operand.scale = _SCALES[match["scale"]]
 
 
 def _parse_aarch64(operand: Operand, body: str, registers: Mapping[str, Register]) -> None:
     if _NUMBER.match(body.lstrip("#")):
-        _constant(operand, body.lstrip("#"))
+        _parse_constant(operand, body.lstrip("#"))
         return
     if body in _ZERO:
         operand.constant = 0
         return
     match = _ARM_MEMORY.match(body)
     if not match:
-        operand.register = _register(operand, body, registers)
+        operand.register = _find_register(operand, body, registers)
         return
-    operand.base = _register(operand, match["base"], registers)
+    operand.base = _find_register(operand, match["base"], registers)
     rest = (match["rest"] or "0").lstrip("#")
     if _NUMBER.match(rest):
         operand.displacement = int(rest, 0)
         return
     index = _ARM_INDEX.match(rest)
     if not index:
-        raise Unsupported(f"{operand.text} is not an operand that is known")
+        raise UnsupportedOperand(f"{operand.text} is not an operand that is known")
     if index["index"] not in _ZERO:
-        operand.index = _register(operand, index["index"], registers)
+        operand.index = _find_register(operand, index["index"], registers)
     operand.index_signed = (index["how"] or "").startswith("s")
     operand.scale = int(index["scale"] or 0)
 
 
-def _constant(operand: Operand, text: str) -> None:
-    _sum(operand, text)
+def _parse_constant(operand: Operand, text: str) -> None:
+    _parse_sum(operand, text)
     if operand.symbol is None:
         operand.constant = operand.displacement
 
@@ -291,7 +293,7 @@ def _constant(operand: Operand, text: str) -> None:
 # --- code -----------------------------------------------------------------------------
 
 
-def emit(
+def emit_operand(
     g: Code, operand: Operand, context: int, state: int, offset: int, symbol_distance: int
 ) -> None:
     """Load an operand into the 8 bytes at state + offset, extended to 64 bits by its size and sign; 0 where its
@@ -301,7 +303,7 @@ def emit(
         emit_direct(g, operand, context, R1)
         g.emit(store(8, state, offset, R1))
         return
-    _address(g, operand, context, symbol_distance)
+    _emit_address(g, operand, context, symbol_distance)
     g.emit(
         store_imm(8, state, offset, 0),
         mov(R1, state),
@@ -311,7 +313,7 @@ def emit(
     )
     if operand.signed and operand.size < 8:
         g.emit(load(operand.size, R0, state, offset))
-        _narrow(g, R0, operand.size, True)
+        _emit_narrow(g, R0, operand.size, True)
         g.emit(store(8, state, offset, R0))
 
 
@@ -323,26 +325,26 @@ def is_direct(operand: Operand) -> bool:
 def emit_direct(g: Code, operand: Operand, context: int, to: int) -> None:
     """Load such an operand into a register, extended to 64 bits."""
     if operand.constant is not None:
-        g.emit(const(to, _extended(operand.constant, operand)))
+        g.emit(const(to, _extend_constant(operand.constant, operand)))
         return
     assert operand.register
-    _load_register(g, operand.register, context, to)
-    _narrow(g, to, min(operand.size, operand.register.size), operand.signed)
+    _emit_register_load(g, operand.register, context, to)
+    _emit_narrow(g, to, min(operand.size, operand.register.size), operand.signed)
 
 
-def _extended(value: int, operand: Operand) -> int:
+def _extend_constant(value: int, operand: Operand) -> int:
     bits = 8 * operand.size
     value &= (1 << bits) - 1
     return value - (1 << bits) if operand.signed and value >> bits - 1 else value
 
 
-def _load_register(g: Code, register: Register, context: int, to: int) -> None:
+def _emit_register_load(g: Code, register: Register, context: int, to: int) -> None:
     g.emit(load(8, to, context, register.offset))
     if register.shift:
         g.emit(alu_imm("rsh", to, register.shift))
 
 
-def _narrow(g: Code, register: int, size: int, signed: bool) -> None:
+def _emit_narrow(g: Code, register: int, size: int, signed: bool) -> None:
     if size < 8:
         shift = 64 - 8 * size
         g.emit(
@@ -350,28 +352,29 @@ def _narrow(g: Code, register: int, size: int, signed: bool) -> None:
         )
 
 
-def _address(g: Code, operand: Operand, context: int, symbol_distance: int) -> None:
+def _emit_address(g: Code, operand: Operand, context: int, symbol_distance: int) -> None:
     """r3 = where the operand's memory is."""
     displacement = operand.displacement + (symbol_distance if operand.symbol else 0)
     if operand.of_thread:
-        from .raw_tracepoints import Kernel  # which imports this module's neighbours
+        from .raw_tracepoints import KernelInfo  # which imports this module's neighbours
 
-        members = Kernel()
+        members = KernelInfo()
         g.emit(call(GET_CURRENT_TASK))
-        read(
+        emit_read(
             g,
             8,
             R0,
-            members.member("task_struct", "thread") + members.member("thread_struct", "fsbase"),
+            members.member_offset("task_struct", "thread")
+            + members.member_offset("thread_struct", "fsbase"),
         )
         g.emit(mov(R3, R0), const(R1, displacement), alu("add", R3, R1))
     else:
         g.emit(const(R3, displacement))
     if operand.base:
-        _load_register(g, operand.base, context, R1)
-        _narrow(g, R1, operand.base.size, False)
+        _emit_register_load(g, operand.base, context, R1)
+        _emit_narrow(g, R1, operand.base.size, False)
         g.emit(alu("add", R3, R1))
     if operand.index:
-        _load_register(g, operand.index, context, R1)
-        _narrow(g, R1, operand.index.size, operand.index_signed)
+        _emit_register_load(g, operand.index, context, R1)
+        _emit_narrow(g, R1, operand.index.size, operand.index_signed)
         g.emit(alu_imm("lsh", R1, operand.scale), alu("add", R3, R1))

@@ -53,7 +53,7 @@ from pydtrace.bpf.insn import (
     store_imm,
 )
 from pydtrace.bpf.program_builder import Code, Label
-from pydtrace.engine.kernel.passes.read_kernel_memory import user_registers
+from pydtrace.engine.kernel.passes.read_kernel_memory import emit_user_registers
 from pydtrace.unwind import python_frame_words as w
 from pydtrace.unwind import unwind_rows as u
 
@@ -66,11 +66,11 @@ if TYPE_CHECKING:
     from pydtrace.bpf.insn import Insn
 
     from ..passes.function_copies import Function
-    from .bpf_python_unwinder import Places
+    from .bpf_python_unwinder import UnwinderIndexes
 
 # In pt_regs of x86-64
 _BP, _PC, _MODE, _SP, _REGISTERS, _USER_64 = 32, 128, 136, 152, 160, 0x33
-_PATIENCE = 50_000_000  # ns that an answer may take before the tracer is asked again
+_REQUEST_INTERVAL = 50_000_000  # ns that an answer may take before the tracer is asked again
 _FACTOR = 0x5851F42D4C957F2D
 _PART_STEPS, _ROW_STEPS = u.MOST.bit_length(), u.ROWS.bit_length()
 # Behind what a walk of an interpreter's has; a frame as it is on the stack, BP and PC, is read into these at once.
@@ -84,7 +84,7 @@ _CONTEXT = -24  # on the stack: the state block, what the map has of the process
 _KEY, _SENT = -16, -40
 
 
-def cannot(machine: str, release: tuple[int, ...]) -> str | None:
+def find_table_obstacle(machine: str, release: tuple[int, ...]) -> str | None:
     """Why native stacks are not walked by tables here, or None."""
     if machine != "x86_64":
         return f"the tables of {machine} are not read"
@@ -95,34 +95,36 @@ def cannot(machine: str, release: tuple[int, ...]) -> str | None:
     )
 
 
-def unwinds(places: Places, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Unwind]:
+def make_native_unwinders(
+    places: UnwinderIndexes, stacks: Mapping[str, tuple[int, int]]
+) -> dict[str, BpfNativeUnwinder]:
     """{whose: Unwind} of a program's stacks."""
     return (
         {
-            whose: Unwind(places, *stacks[whose])
-            for whose in bpf_python_unwinder.WALKED & stacks.keys()
+            whose: BpfNativeUnwinder(places, *stacks[whose])
+            for whose in bpf_python_unwinder.PYTHON_STACKS & stacks.keys()
         }
         if places.tables
         else {}
     )
 
 
-class Unwind(bpf_python_unwinder.Frames):
+class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
     """The function of one: r1 is the state block, with RETURNED: AT_END: the thread is at the end of a function, so that the stack is its
     caller's; AT_BEGINNING: of one, whose caller is on top of the stack; r0 = 1, or 0 where the process is not known."""
 
-    def __init__(self, places: Places, offset: int, frames: int) -> None:
+    def __init__(self, places: UnwinderIndexes, offset: int, frames: int) -> None:
         super().__init__(places, offset, frames)
-        self._step = bpf_python_unwinder.Step(self._one(), [])
-        self.function = bpf_python_unwinder.Own(*self._whole())
+        self._step = bpf_python_unwinder.LoopStep(self._make_step(), [])
+        self.function = bpf_python_unwinder.UserReadFunction(*self._make_unwind())
 
-    def _whole(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
+    def _make_unwind(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
         g = Code()
         calls: list[tuple[int, Function]] = []
         new, found, same, none, done, known = (Label() for _ in range(6))
-        _, _, most = self.words
+        _, _, most = self.frame_area
         g.emit(mov(R6, R1))
-        self._stamp(g, none)
+        self._emit_stamp(g, none)
         g.emit(
             store(4, R10, _KEY, R9),
             ld_map(R1, self._places.parts),
@@ -140,8 +142,8 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(load(8, R1, R0, u.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, u.STAMP, R8))
         g.place(same)
         g.emit(load(8, R1, R0, u.STAMP), jump("jne", R1, R8, new), mov(R7, R0))
-        self._registers(g, none)
-        self._make_empty(g)
+        self._emit_registers(g, none)
+        self._emit_clear_stack(g)
         g.emit(store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
         calls.append((len(g.insns), self._step))
         g.emit(
@@ -150,21 +152,21 @@ class Unwind(bpf_python_unwinder.Frames):
             alu_imm("add", R3, _CONTEXT),
             mov_imm(R4, 0),
             call(LOOP),
-            load(8, R1, R6, self.var(UNKNOWN)),
+            load(8, R1, R6, self.area_offset(UNKNOWN)),
             jump_imm("jeq", R1, 0, known),
             load(8, R7, R7, u.DELAY),
         )
-        self._ask_now_and_then(g)
+        self._emit_limited_request(g)
         g.place(known)
         g.emit(mov_imm(R0, 1), ja(done))
         g.place(new)
-        g.emit(mov_imm(R7, _PATIENCE))
-        self._ask_now_and_then(g)
-        self._registers(g, none)
-        self._make_empty(g)
-        g.emit(load(8, R1, R6, self.var(PC)))
-        bpf_python_unwinder.append(g, self.words)
-        self._mark(g)
+        g.emit(mov_imm(R7, _REQUEST_INTERVAL))
+        self._emit_limited_request(g)
+        self._emit_registers(g, none)
+        self._emit_clear_stack(g)
+        g.emit(load(8, R1, R6, self.area_offset(PC)))
+        bpf_python_unwinder.emit_append(g, self.frame_area)
+        self._emit_unknown_mark(g)
         g.emit(mov_imm(R0, 1), ja(done))
         g.place(none)
         g.emit(mov_imm(R0, 0))
@@ -172,9 +174,9 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(exit_())
         return g.finish(), calls
 
-    def _make_empty(self, g: Code) -> None:
+    def _emit_clear_stack(self, g: Code) -> None:
         """The stack: what can not be read is zeros, all of them: a key has the room behind the last frame, too."""
-        count, _, most = self.words
+        count, _, most = self.frame_area
         g.emit(
             mov(R1, R6),
             alu_imm("add", R1, count),
@@ -183,14 +185,14 @@ class Unwind(bpf_python_unwinder.Frames):
             call(PROBE_READ_KERNEL),
         )
 
-    def _mark(self, g: Code) -> None:
+    def _emit_unknown_mark(self, g: Code) -> None:
         """Behind the last frame: what follows is not known yet."""
         g.emit(*const(R1, w.MARK | w.UNSEEN))
-        bpf_python_unwinder.append(g, self.words)
+        bpf_python_unwinder.emit_append(g, self.frame_area)
 
-    def _take_back(self, g: Code) -> None:
+    def _emit_drop_last(self, g: Code) -> None:
         """The last frame."""
-        count, frames, most = self.words
+        count, frames, most = self.frame_area
         none = Label()
         g.emit(
             load(8, R1, R6, count),
@@ -204,32 +206,34 @@ class Unwind(bpf_python_unwinder.Frames):
         )
         g.place(none)
 
-    def _registers(self, g: Code, none: Label) -> None:
+    def _emit_registers(self, g: Code, none: Label) -> None:
         """Of the thread in user mode; to `none` where it is a 32-bit program's."""
-        area = self.var(bpf_python_unwinder.RECORD)
-        user_registers(g, R6, area, _REGISTERS)
+        area = self.area_offset(bpf_python_unwinder.RECORD)
+        emit_user_registers(g, R6, area, _REGISTERS)
         g.emit(load(2, R1, R6, area + _MODE), jump_imm("jne", R1, _USER_64, none))
         for place, offset in ((PC, _PC), (SP, _SP), (BP, _BP)):
-            g.emit(load(8, R1, R6, area + offset), store(8, R6, self.var(place), R1))
-        g.emit(*[store_imm(8, R6, self.var(each), 0) for each in (CALLED, UNKNOWN, BY_POINTER)])
+            g.emit(load(8, R1, R6, area + offset), store(8, R6, self.area_offset(place), R1))
+        g.emit(
+            *[store_imm(8, R6, self.area_offset(each), 0) for each in (CALLED, UNKNOWN, BY_POINTER)]
+        )
         stays = Label()
         g.emit(
-            load(8, R1, R6, self.var(RETURNED)),
+            load(8, R1, R6, self.area_offset(RETURNED)),
             jump_imm("jne", R1, AT_END, stays),
-            load(8, R1, R6, self.var(SP)),
+            load(8, R1, R6, self.area_offset(SP)),
             mov(R3, R1),
             alu_imm("add", R1, 8),
-            store(8, R6, self.var(SP), R1),
+            store(8, R6, self.area_offset(SP), R1),
             mov(R1, R6),
-            alu_imm("add", R1, self.var(PC)),
+            alu_imm("add", R1, self.area_offset(PC)),
             mov_imm(R2, 8),
             call(PROBE_READ_USER),
-            store_imm(8, R6, self.var(CALLED), 1),
+            store_imm(8, R6, self.area_offset(CALLED), 1),
             jump_imm("jne", R0, 0, none),
         )
         g.place(stays)
 
-    def _ask_now_and_then(self, g: Code) -> None:
+    def _emit_limited_request(self, g: Code) -> None:
         """Where the code of process r9, stamp r8, is, unless that was asked less than r7 ns ago."""
         done, ask = Label(), Label()
         g.emit(
@@ -239,25 +243,27 @@ class Unwind(bpf_python_unwinder.Frames):
             alu("xor", R1, R9),
             store(8, R10, _SENT, R1),
             call(KTIME_GET_NS),
-            store(8, R6, self.var(bpf_python_unwinder.TIME), R0),
+            store(8, R6, self.area_offset(bpf_python_unwinder.TIME), R0),
             ld_map(R1, self._places.sent),
             mov(R2, R10),
             alu_imm("add", R2, _SENT),
             call(MAP_LOOKUP_ELEM),
             jump_imm("jeq", R0, 0, ask),
             load(8, R1, R0, 0),
-            load(8, R2, R6, self.var(bpf_python_unwinder.TIME)),
+            load(8, R2, R6, self.area_offset(bpf_python_unwinder.TIME)),
             alu("sub", R2, R1),
             jump("jlt", R2, R7, done),
         )
         g.place(ask)
-        self._map(g, MAP_UPDATE_ELEM, self._places.sent, _SENT, self.var(bpf_python_unwinder.TIME))
-        self._ask(g, w.ASK_CODE)
+        self._emit_map_call(
+            g, MAP_UPDATE_ELEM, self._places.sent, _SENT, self.area_offset(bpf_python_unwinder.TIME)
+        )
+        self._emit_request(g, w.ASK_CODE)
         g.place(done)
 
     # --- one frame -----------------------------------------------------------------------------------
 
-    def _one(self) -> list[Insn]:
+    def _make_step(self) -> list[Insn]:
         """r2 leads to the state block, r6 from then on, and to what is known of the process, r7."""
         g = Code()
         stop, unknown, guessed, later, by_pointer, inside, follow, further = (
@@ -266,106 +272,114 @@ class Unwind(bpf_python_unwinder.Frames):
         g.emit(
             load(8, R6, R2, 0),
             load(8, R7, R2, 8),
-            load(8, R1, R6, self.var(PC)),
+            load(8, R1, R6, self.area_offset(PC)),
             jump_imm("jeq", R1, 0, stop),
         )
-        bpf_python_unwinder.append(g, self.words)
-        g.emit(load(8, R8, R6, self.var(PC)), load(8, R1, R6, self.var(CALLED)), alu("sub", R8, R1))
-        self._part(g, unknown, later, by_pointer)
-        self._row(g, by_pointer)
-        self._by_table(g, by_pointer, further, stop)
+        bpf_python_unwinder.emit_append(g, self.frame_area)
+        g.emit(
+            load(8, R8, R6, self.area_offset(PC)),
+            load(8, R1, R6, self.area_offset(CALLED)),
+            alu("sub", R8, R1),
+        )
+        self._emit_find_part(g, unknown, later, by_pointer)
+        self._emit_find_row(g, by_pointer)
+        self._emit_table_step(g, by_pointer, further, stop)
         g.place(unknown)
         g.emit(
-            store_imm(8, R6, self.var(UNKNOWN), 1),
-            load(8, R1, R6, self.var(BY_POINTER)),
+            store_imm(8, R6, self.area_offset(UNKNOWN), 1),
+            load(8, R1, R6, self.area_offset(BY_POINTER)),
             jump_imm("jne", R1, 0, guessed),
-            store_imm(8, R6, self.var(BY_POINTER), _FROM_UNKNOWN),
+            store_imm(8, R6, self.area_offset(BY_POINTER), _FROM_UNKNOWN),
             ja(follow),
         )
         g.place(guessed)
-        self._take_back(g)
-        g.emit(load(8, R1, R6, self.var(BY_POINTER)), jump_imm("jne", R1, _FROM_UNKNOWN, stop))
+        self._emit_drop_last(g)
+        g.emit(
+            load(8, R1, R6, self.area_offset(BY_POINTER)), jump_imm("jne", R1, _FROM_UNKNOWN, stop)
+        )
         g.place(later)
-        self._mark(g)
+        self._emit_unknown_mark(g)
         g.emit(ja(stop))
         g.place(by_pointer)
         g.emit(
-            load(8, R1, R6, self.var(RETURNED)),
+            load(8, R1, R6, self.area_offset(RETURNED)),
             jump_imm("jne", R1, AT_BEGINNING, inside),
-            store_imm(8, R6, self.var(RETURNED), 0),
-            load(8, R1, R6, self.var(CALLED)),
+            store_imm(8, R6, self.area_offset(RETURNED), 0),
+            load(8, R1, R6, self.area_offset(CALLED)),
             jump_imm("jne", R1, 0, inside),
-            load(8, R8, R6, self.var(SP)),
+            load(8, R8, R6, self.area_offset(SP)),
         )
-        self._read(g, PC, 8, R8, stop)
-        g.emit(alu_imm("add", R8, 8), store(8, R6, self.var(SP), R8), ja(further))
+        self._emit_user_read(g, PC, 8, R8, stop)
+        g.emit(alu_imm("add", R8, 8), store(8, R6, self.area_offset(SP), R8), ja(further))
         g.place(inside)
-        g.emit(store_imm(8, R6, self.var(BY_POINTER), 1))
+        g.emit(store_imm(8, R6, self.area_offset(BY_POINTER), 1))
         g.place(follow)
-        g.emit(load(8, R8, R6, self.var(BP)), jump_imm("jeq", R8, 0, stop))
-        self._read(g, BP, 16, R8, stop)
-        g.emit(alu_imm("add", R8, 16), store(8, R6, self.var(SP), R8))
+        g.emit(load(8, R8, R6, self.area_offset(BP)), jump_imm("jeq", R8, 0, stop))
+        self._emit_user_read(g, BP, 16, R8, stop)
+        g.emit(alu_imm("add", R8, 16), store(8, R6, self.area_offset(SP), R8))
         g.place(further)
-        g.emit(store_imm(8, R6, self.var(CALLED), 1), mov_imm(R0, 0), exit_())
+        g.emit(store_imm(8, R6, self.area_offset(CALLED), 1), mov_imm(R0, 0), exit_())
         g.place(stop)
         g.emit(mov_imm(R0, 1), exit_())
         return g.finish()
 
-    def _read(self, g: Code, place: int, size: int, address: int, failed: Label) -> None:
+    def _emit_user_read(self, g: Code, place: int, size: int, address: int, failed: Label) -> None:
         """Of the process's memory into a place of ours."""
         g.emit(
             mov(R1, R6),
-            alu_imm("add", R1, self.var(place)),
+            alu_imm("add", R1, self.area_offset(place)),
             mov_imm(R2, size),
             mov(R3, address),
             call(PROBE_READ_USER),
             jump_imm("jne", R0, 0, failed),
         )
 
-    def _halve(self, g: Code, found: Label) -> None:
+    def _emit_midpoint(self, g: Code, found: Label) -> None:
         """r3 = the middle of what is left; to `found` where nothing is.  The bounds are in memory, so that they are to the verifier the same
         numbers after each step."""
         g.emit(
-            load(8, R1, R6, self.var(LOW)),
-            load(8, R2, R6, self.var(HIGH)),
+            load(8, R1, R6, self.area_offset(LOW)),
+            load(8, R2, R6, self.area_offset(HIGH)),
             jump("jge", R1, R2, found),
             mov(R3, R1),
             alu("add", R3, R2),
             alu_imm("rsh", R3, 1),
         )
 
-    def _go_on(self, g: Code, value: int, wanted: int) -> None:
+    def _emit_narrow_range(self, g: Code, value: int, wanted: int) -> None:
         """To the upper half where the value at r3, the middle, is not above what is wanted, else to the lower."""
         lower, following = Label(), Label()
         g.emit(
             jump("jgt", value, wanted, lower),
             alu_imm("add", R3, 1),
-            store(8, R6, self.var(LOW), R3),
+            store(8, R6, self.area_offset(LOW), R3),
             ja(following),
         )
         g.place(lower)
-        g.emit(store(8, R6, self.var(HIGH), R3))
+        g.emit(store(8, R6, self.area_offset(HIGH), R3))
         g.place(following)
 
-    def _part(self, g: Code, unknown: Label, later: Label, by_pointer: Label) -> None:
+    def _emit_find_part(self, g: Code, unknown: Label, later: Label, by_pointer: Label) -> None:
         """Of address r8: r9 = the table, r8 = the address as it counts, HIGH = the number of its rows; to `unknown` where no part is, to
         `later` where its table is not read yet, to `by_pointer` where it has none."""
         found = Label()
         g.emit(
-            store_imm(8, R6, self.var(LOW), 0),
+            store_imm(8, R6, self.area_offset(LOW), 0),
             load(8, R1, R7, u.COUNT),
-            store(8, R6, self.var(HIGH), R1),
+            store(8, R6, self.area_offset(HIGH), R1),
         )
         for _ in range(_PART_STEPS):
-            self._halve(g, found)
-            self._at(g, R3)
+            self._emit_midpoint(g, found)
+            self._emit_part_address(g, R3)
             g.emit(load(8, R4, R4, u.PARTS + u.START))
-            self._go_on(g, R4, R8)
+            self._emit_narrow_range(g, R4, R8)
         g.place(found)
         g.emit(
-            load(8, R5, R6, self.var(LOW)), jump_imm("jeq", R5, 0, unknown), alu_imm("sub", R5, 1)
+            load(8, R5, R6, self.area_offset(LOW)),
+            jump_imm("jeq", R5, 0, unknown),
+            alu_imm("sub", R5, 1),
         )
-        self._at(g, R5)
+        self._emit_part_address(g, R5)
         g.emit(
             load(8, R1, R4, u.PARTS + u.START),
             mov(R2, R8),
@@ -375,8 +389,8 @@ class Unwind(bpf_python_unwinder.Frames):
             load(8, R1, R4, u.PARTS + u.BASE),
             alu("sub", R8, R1),
             load(4, R1, R4, u.PARTS + u.LENGTH),
-            store(8, R6, self.var(HIGH), R1),
-            store_imm(8, R6, self.var(LOW), 0),
+            store(8, R6, self.area_offset(HIGH), R1),
+            store_imm(8, R6, self.area_offset(LOW), 0),
             load(4, R1, R4, u.PARTS + u.TABLE),
             jump_imm("jeq", R1, u.NONE, by_pointer),
             jump_imm("jeq", R1, u.LATER, later),
@@ -390,7 +404,7 @@ class Unwind(bpf_python_unwinder.Frames):
         )
 
     @staticmethod
-    def _at(g: Code, number: int) -> None:
+    def _emit_part_address(g: Code, number: int) -> None:
         """r4 leads to the part of a number, but for PARTS."""
         g.emit(
             mov(R4, number),
@@ -399,27 +413,27 @@ class Unwind(bpf_python_unwinder.Frames):
             alu("add", R4, R7),
         )
 
-    def _row(self, g: Code, by_pointer: Label) -> None:
+    def _emit_find_row(self, g: Code, by_pointer: Label) -> None:
         """r9 = the rule for address r8 in the table r9."""
         found = Label()
         for _ in range(_ROW_STEPS):
-            self._halve(g, found)
+            self._emit_midpoint(g, found)
             g.emit(store(4, R10, -8, R3))
-            self._element(g, by_pointer)
+            self._emit_row_lookup(g, by_pointer)
             g.emit(load(4, R4, R0, 0), load(4, R3, R10, -8))
-            self._go_on(g, R4, R8)
+            self._emit_narrow_range(g, R4, R8)
         g.place(found)
         g.emit(
-            load(8, R1, R6, self.var(LOW)),
+            load(8, R1, R6, self.area_offset(LOW)),
             jump_imm("jeq", R1, 0, by_pointer),
             alu_imm("sub", R1, 1),
             store(4, R10, -8, R1),
         )
-        self._element(g, by_pointer)
+        self._emit_row_lookup(g, by_pointer)
         g.emit(load(4, R9, R0, 4))
 
     @staticmethod
-    def _element(g: Code, failed: Label) -> None:
+    def _emit_row_lookup(g: Code, failed: Label) -> None:
         """r0 leads to the row whose number is on the stack."""
         g.emit(
             mov(R1, R9),
@@ -429,7 +443,7 @@ class Unwind(bpf_python_unwinder.Frames):
             jump_imm("jeq", R0, 0, failed),
         )
 
-    def _by_table(self, g: Code, by_pointer: Label, further: Label, stop: Label) -> None:
+    def _emit_table_step(self, g: Code, by_pointer: Label, further: Label, stop: Label) -> None:
         """The caller's registers, by rule r9; r8 = where its frame begins."""
         by_bp, jumps, signal, begins, same, low = (Label() for _ in range(6))
         g.emit(
@@ -443,17 +457,17 @@ class Unwind(bpf_python_unwinder.Frames):
             alu_imm("rsh", R8, u.KIND_BITS + u.SAVED_BITS),
             alu_imm("lsh", R8, 3),
             jump_imm("jeq", R1, u.BY_BP, by_bp),
-            load(8, R2, R6, self.var(SP)),
+            load(8, R2, R6, self.area_offset(SP)),
             alu("add", R8, R2),
             ja(begins),
         )
         g.place(by_bp)
-        g.emit(load(8, R2, R6, self.var(BP)), alu("add", R8, R2), ja(begins))
+        g.emit(load(8, R2, R6, self.area_offset(BP)), alu("add", R8, R2), ja(begins))
         g.place(jumps)
         g.emit(
-            load(8, R8, R6, self.var(SP)),
+            load(8, R8, R6, self.area_offset(SP)),
             alu_imm("add", R8, 8),
-            load(8, R1, R6, self.var(PC)),
+            load(8, R1, R6, self.area_offset(PC)),
             alu_imm("and", R1, 15),
             jump_imm("jlt", R1, 11, low),
             alu_imm("add", R8, 8),
@@ -461,12 +475,12 @@ class Unwind(bpf_python_unwinder.Frames):
         g.place(low)
         g.place(begins)
         g.emit(
-            load(8, R1, R6, self.var(SP)),
+            load(8, R1, R6, self.area_offset(SP)),
             jump("jle", R8, R1, stop),
             mov(R3, R8),
             alu_imm("sub", R3, 8),
         )
-        self._read(g, PC, 8, R3, stop)
+        self._emit_user_read(g, PC, 8, R3, stop)
         g.emit(
             alu_imm("rsh", R9, u.KIND_BITS),
             alu_imm("and", R9, u.SAVED_MOST),
@@ -475,19 +489,21 @@ class Unwind(bpf_python_unwinder.Frames):
             mov(R3, R8),
             alu("sub", R3, R9),
         )
-        self._read(g, BP, 8, R3, stop)
+        self._emit_user_read(g, BP, 8, R3, stop)
         g.place(same)
         g.emit(
-            store(8, R6, self.var(SP), R8), store_imm(8, R6, self.var(BY_POINTER), 0), ja(further)
+            store(8, R6, self.area_offset(SP), R8),
+            store_imm(8, R6, self.area_offset(BY_POINTER), 0),
+            ja(further),
         )
         g.place(signal)
-        g.emit(load(8, R8, R6, self.var(SP)))
+        g.emit(load(8, R8, R6, self.area_offset(SP)))
         for place, offset in ((BP, u.SIGNAL_BP), (PC, u.SIGNAL_PC), (SP, u.SIGNAL_SP)):
             g.emit(mov(R3, R8), alu_imm("add", R3, offset))
-            self._read(g, place, 8, R3, stop)
+            self._emit_user_read(g, place, 8, R3, stop)
         g.emit(
-            store_imm(8, R6, self.var(CALLED), 0),
-            store_imm(8, R6, self.var(BY_POINTER), 0),
+            store_imm(8, R6, self.area_offset(CALLED), 0),
+            store_imm(8, R6, self.area_offset(BY_POINTER), 0),
             mov_imm(R0, 0),
             exit_(),
         )

@@ -56,7 +56,7 @@ from pydtrace.bpf.insn import (
 )
 from pydtrace.bpf.program_builder import Code, Label
 from pydtrace.engine.kernel.passes.function_copies import Function
-from pydtrace.engine.kernel.passes.read_kernel_memory import read
+from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
 from pydtrace.unwind import python_frame_words as w
 
 TYPE_CHECKING = False
@@ -65,13 +65,15 @@ if TYPE_CHECKING:
 
     from pydtrace.bpf.insn import Insn
 
-    from ..linker import Maps
+    from ..linker import MapIndexes
     from .unwinder_maps import TaskOffsets
 
 BPF_LOOP = (5, 17)
 THREADS = 2048  # steps on the way to the thread
-_PATIENCE = 100_000_000  # ns that an answer may take before the tracer is asked again
-_AGAIN = 1_000_000_000  # ns after which a stack is sent anew, lest its code was freed meanwhile
+_REQUEST_INTERVAL = 100_000_000  # ns that an answer may take before the tracer is asked again
+_RESEND_INTERVAL = (
+    1_000_000_000  # ns after which a stack is sent anew, lest its code was freed meanwhile
+)
 _FACTOR = 0x9E3779B97F4A7C15
 
 # The area behind the busy word: what the map has of the process, then
@@ -83,7 +85,7 @@ RECORD_MOST = 256
 WALK_SIZE = RECORD + RECORD_MOST
 
 
-class Places:
+class UnwinderIndexes:
     """processes, sent, ring, parts, tables, forked: indexes of maps, the last three None where there are none; area: offset of WALK_SIZE bytes in
     the state block; mm, exec_id, tls: offsets of these in the kernel's task, tls None where threads are known by their number; loops:
     whether there is bpf_loop(); maps: link.Maps."""
@@ -104,7 +106,7 @@ class Places:
     )
 
     def __init__(
-        self, first: int, area: int, task: TaskOffsets, loops: bool, tables: bool, maps: Maps
+        self, first: int, area: int, task: TaskOffsets, loops: bool, tables: bool, maps: MapIndexes
     ) -> None:
         """tables: native stacks are walked by them."""
         self.processes, self.sent, self.ring = first, first + 1, first + 2
@@ -118,69 +120,72 @@ class Places:
         self.mm, self.exec_id, self.tls = task
 
 
-WALKED = {"language", "user"}  # whose stacks have an interpreter's frames
+PYTHON_STACKS = {"language", "user"}  # whose stacks have an interpreter's frames
 
 
-def walks(places: Places, stacks: Mapping[str, tuple[int, int]]) -> dict[str, Walk]:
+def make_python_unwinders(
+    places: UnwinderIndexes, stacks: Mapping[str, tuple[int, int]]
+) -> dict[str, BpfPythonUnwinder]:
     """{whose: Walk} of a program's stacks."""
     return {
-        whose: Walk(places, *stacks[whose], whose == "language") for whose in WALKED & stacks.keys()
+        whose: BpfPythonUnwinder(places, *stacks[whose], whose == "language")
+        for whose in PYTHON_STACKS & stacks.keys()
     }
 
 
-class Frames:
+class BpfUnwinder:
     """What all walks into the stack at an offset of the state block, which has room for so many frames, have in common."""
 
-    def __init__(self, places: Places, offset: int, frames: int) -> None:
+    def __init__(self, places: UnwinderIndexes, offset: int, frames: int) -> None:
         self._places, self._offset, self._frames = places, offset, frames
 
-    def var(self, offset: int) -> int:
+    def area_offset(self, offset: int) -> int:
         return self._places.area + offset
 
     @property
-    def words(self) -> tuple[int, int, int]:
+    def frame_area(self) -> tuple[int, int, int]:
         """(where the number of frames is, where the frames are, how many at the most)."""
         return self._offset, self._offset + 8, self._frames
 
     @property
-    def loops(self) -> bool:
+    def has_loops(self) -> bool:
         return self._places.loops
 
-    def _stamp(self, g: Code, done: Label) -> None:
+    def _emit_stamp(self, g: Code, done: Label) -> None:
         """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
         is searched for is put at WANTED."""
         places = self._places
         g.emit(call(GET_CURRENT_TASK), mov(R7, R0))
-        read(g, 8, R7, places.mm)
+        emit_read(g, 8, R7, places.mm)
         g.emit(mov(R8, R0), jump_imm("jeq", R0, 0, done))
-        read(g, 8, R7, places.exec_id)
+        emit_read(g, 8, R7, places.exec_id)
         g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
         if places.tls is not None:
-            read(g, 8, R7, places.tls)
-            g.emit(store(8, R6, self.var(WANTED), R0))
+            emit_read(g, 8, R7, places.tls)
+            g.emit(store(8, R6, self.area_offset(WANTED), R0))
         places.maps.emit_pids(g)
         if places.tls is None:
             g.emit(
                 mov(R1, R0),
                 alu_imm("lsh", R1, 32),
                 alu_imm("rsh", R1, 32),
-                store(8, R6, self.var(WANTED), R1),
+                store(8, R6, self.area_offset(WANTED), R1),
             )
         g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
 
-    def _ask(self, g: Code, what: int) -> None:
+    def _emit_request(self, g: Code, what: int) -> None:
         """Of the process r9, stamp r8, by a record without frames."""
         g.emit(
             mov(R1, R9),
             alu_imm("lsh", R1, 32),
             alu_imm("or", R1, what),
-            store(8, R6, self.var(ASK), R1),
-            store(8, R6, self.var(ASK + 8), R8),
-            store_imm(8, R6, self.var(ASK + 16), 0),
+            store(8, R6, self.area_offset(ASK), R1),
+            store(8, R6, self.area_offset(ASK + 8), R8),
+            store_imm(8, R6, self.area_offset(ASK + 16), 0),
         )
-        self._output(g, self.var(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
+        self._emit_output(g, self.area_offset(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
 
-    def _map(self, g: Code, helper: int, index: int, key: int, value: int) -> None:
+    def _emit_map_call(self, g: Code, helper: int, index: int, key: int, value: int) -> None:
         """Key: on the stack; value: in the state block."""
         g.emit(
             ld_map(R1, index),
@@ -192,62 +197,65 @@ class Frames:
             call(helper),
         )
 
-    def _output(self, g: Code, offset: int, size: Callable[[], None]) -> None:
+    def _emit_output(self, g: Code, offset: int, size: Callable[[], None]) -> None:
         g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
         size()
         g.emit(mov_imm(R4, 0), call(RINGBUF_OUTPUT))
 
 
-class Walk(Frames):
+class BpfPythonUnwinder(BpfUnwinder):
     """The functions of the walk of an interpreter's.  alone: there are no native frames, so that a process that is not known yet is said."""
 
-    def __init__(self, places: Places, offset: int, frames: int, alone: bool) -> None:
+    def __init__(self, places: UnwinderIndexes, offset: int, frames: int, alone: bool) -> None:
         super().__init__(places, offset, frames)
         self._alone = alone
-        self._seek, self._step = Step(_seek(self), []), Step(_step(self), [])
-        self.function = Own(*self._whole())
+        self._seek, self._step = (
+            LoopStep(_make_seek_step(self), []),
+            LoopStep(_make_frame_step(self), []),
+        )
+        self.function = UserReadFunction(*self._make_function())
 
-    def at(self, field: str) -> int:
+    def field_offset(self, field: str) -> int:
         """Offset in the state block of what the map has of the process."""
         return self._places.area + CONFIG + w.FIELD[field]
 
     # --- the whole ---------------------------------------------------------------------------------
 
-    def _whole(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
+    def _make_function(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
         """r1 = the state block.  r6 is it, from then on."""
         g = Code()
         calls: list[tuple[int, Function]] = []
         known, done = Label(), Label()
         g.emit(
             mov(R6, R1),
-            store_imm(8, R6, self.var(HASH), 0),
-            store_imm(8, R6, self.var(WHY), 0),
-            store_imm(8, R6, self.var(FOUND), 0),
+            store_imm(8, R6, self.area_offset(HASH), 0),
+            store_imm(8, R6, self.area_offset(WHY), 0),
+            store_imm(8, R6, self.area_offset(FOUND), 0),
         )
-        self._stamp(g, done)
-        self._process(g, known, done)
+        self._emit_stamp(g, done)
+        self._emit_find_process(g, known, done)
         g.place(known)
         g.emit(
             mov(R1, R6),
-            alu_imm("add", R1, self.var(CONFIG)),
+            alu_imm("add", R1, self.area_offset(CONFIG)),
             mov_imm(R2, w.SIZE),
             mov(R3, R0),
             call(PROBE_READ_KERNEL),
         )
-        self._make_room(g)
-        self._innermost(g, calls)
-        self._loop(g, calls, self._step, 2 * self._frames + 1)
-        self._end(g)
-        self._send(g)
+        self._emit_make_room(g)
+        self._emit_innermost(g, calls)
+        self._emit_loop(g, calls, self._step, 2 * self._frames + 1)
+        self._emit_end_mark(g)
+        self._emit_send(g)
         g.emit(mov_imm(R0, 1))
         g.place(done)
         g.emit(exit_())
         return g.finish(), calls
 
-    def _make_room(self, g: Code) -> None:
+    def _emit_make_room(self, g: Code) -> None:
         """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out.  The two
         innermost stay always: who fires and its caller (`ucaller`)."""
-        count, frames, most = self.words
+        count, frames, most = self.frame_area
         kept, enough = max(most // 2, 2), Label()
         if not self._alone and most > kept:
             g.emit(
@@ -262,7 +270,7 @@ class Walk(Frames):
             )
             g.place(enough)
 
-    def _process(self, g: Code, known: Label, done: Label) -> None:
+    def _emit_find_process(self, g: Code, known: Label, done: Label) -> None:
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
         what is no Python, with 1 where the answer is not there yet, which the stack says."""
         new, same, ask, unseen = Label(), Label(), Label(), Label()
@@ -288,7 +296,7 @@ class Walk(Frames):
             call(KTIME_GET_NS),
             load(8, R1, R7, w.UNTIL),
             jump("jgt", R1, R0, unseen),
-            *const(R1, _PATIENCE),
+            *const(R1, _REQUEST_INTERVAL),
             alu("add", R0, R1),
             store(8, R7, w.UNTIL, R0),
             ja(ask),
@@ -298,7 +306,7 @@ class Walk(Frames):
         g.emit(
             *[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)],
             call(KTIME_GET_NS),
-            *const(R1, _PATIENCE),
+            *const(R1, _REQUEST_INTERVAL),
             alu("add", R0, R1),
             store(8, R6, config + w.UNTIL, R0),
             store(8, R6, config + w.STAMP, R8),
@@ -306,18 +314,20 @@ class Walk(Frames):
             store(8, R6, config + w.RUNTIME, R1),
             store(8, R10, -48, R1),
         )
-        self._map(g, MAP_UPDATE_ELEM, self._places.processes, -16, config)
+        self._emit_map_call(g, MAP_UPDATE_ELEM, self._places.processes, -16, config)
         g.place(ask)
-        self._ask(g, w.ASK_INTERPRETER)
+        self._emit_request(g, w.ASK_INTERPRETER)
         g.place(unseen)
         g.emit(load(8, R0, R10, -48), jump_imm("jeq", R0, 0, done), *const(R1, w.MARK | w.UNSEEN))
         if self._alone:
-            append(g, self.words)
+            emit_append(g, self.frame_area)
         g.emit(mov_imm(R0, 1), ja(done))
 
-    def _loop(self, g: Code, calls: list[tuple[int, Function]], step: Step, times: int) -> None:
+    def _emit_loop(
+        self, g: Code, calls: list[tuple[int, Function]], step: LoopStep, times: int
+    ) -> None:
         """Call a step until it says 1, so many times at the most."""
-        if self.loops:
+        if self.has_loops:
             g.emit(store(8, R10, -24, R6), mov_imm(R1, times))
             calls.append((len(g.insns), step))
             g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, -24), mov_imm(R4, 0), call(LOOP))
@@ -335,94 +345,100 @@ class Walk(Frames):
         )
         g.place(over)
 
-    def _innermost(self, g: Code, calls: list[tuple[int, Function]]) -> None:
+    def _emit_innermost(self, g: Code, calls: list[tuple[int, Function]]) -> None:
         """The thread, and of it the innermost frame."""
         lost, found, missing = Label(), Label(), Label()
-        g.emit(store_imm(8, R6, self.var(THREAD), 0), store_imm(8, R6, self.var(FRAME), 0))
-        _word(g, self.var(CONFIG + w.RUNTIME), None, lost)
-        g.emit(store(8, R6, self.var(INTERP), R0))
-        self._loop(g, calls, self._seek, THREADS)
-        g.emit(load(8, R1, R6, self.var(FOUND)), jump_imm("jne", R1, 1, missing))
-        _word(g, self.var(THREAD), self.at("thread_frame"), lost)
+        g.emit(
+            store_imm(8, R6, self.area_offset(THREAD), 0),
+            store_imm(8, R6, self.area_offset(FRAME), 0),
+        )
+        _emit_read_word(g, self.area_offset(CONFIG + w.RUNTIME), None, lost)
+        g.emit(store(8, R6, self.area_offset(INTERP), R0))
+        self._emit_loop(g, calls, self._seek, THREADS)
+        g.emit(load(8, R1, R6, self.area_offset(FOUND)), jump_imm("jne", R1, 1, missing))
+        _emit_read_word(g, self.area_offset(THREAD), self.field_offset("thread_frame"), lost)
         direct = Label()
         g.emit(
-            store(8, R6, self.var(FRAME), R0),
+            store(8, R6, self.area_offset(FRAME), R0),
             jump_imm("jeq", R0, 0, found),
-            load(4, R1, R6, self.at("has_cframe")),
+            load(4, R1, R6, self.field_offset("has_cframe")),
             jump_imm("jeq", R1, 0, direct),
         )
-        _word(g, self.var(FRAME), self.at("cframe_frame"), lost)
-        g.emit(store(8, R6, self.var(FRAME), R0))
+        _emit_read_word(g, self.area_offset(FRAME), self.field_offset("cframe_frame"), lost)
+        g.emit(store(8, R6, self.area_offset(FRAME), R0))
         g.place(direct)
         g.emit(ja(found))
         g.place(missing)
         g.emit(
-            load(8, R2, R6, self.var(THREAD)), jump_imm("jeq", R2, 0, found)
+            load(8, R2, R6, self.area_offset(THREAD)), jump_imm("jeq", R2, 0, found)
         )  # all were looked at: it is none of Python's
         g.place(lost)
-        g.emit(store_imm(8, R6, self.var(WHY), w.LOST), store_imm(8, R6, self.var(FRAME), 0))
+        g.emit(
+            store_imm(8, R6, self.area_offset(WHY), w.LOST),
+            store_imm(8, R6, self.area_offset(FRAME), 0),
+        )
         g.place(found)
 
-    def _end(self, g: Code) -> None:
+    def _emit_end_mark(self, g: Code) -> None:
         """Say what is wrong with the stack, if there is room."""
         done, put = Label(), Label()
         g.emit(
-            load(8, R1, R6, self.var(WHY)),
+            load(8, R1, R6, self.area_offset(WHY)),
             jump_imm("jne", R1, 0, put),
-            load(8, R2, R6, self.var(FRAME)),
+            load(8, R2, R6, self.area_offset(FRAME)),
             jump_imm("jeq", R2, 0, done),
             mov_imm(R1, w.CUT),
         )
         g.place(put)
         g.emit(*const(R3, w.MARK), alu("or", R1, R3))
-        append(g, self.words)
+        emit_append(g, self.frame_area)
         g.place(done)
 
-    def _send(self, g: Code) -> None:
+    def _emit_send(self, g: Code) -> None:
         """The stack, unless one like it was sent a moment ago."""
-        count, _, most = self.words
+        count, _, most = self.frame_area
         done, new = Label(), Label()
         g.emit(
             load(8, R8, R6, count),
             jump_imm("jeq", R8, 0, done),
             jump_imm("jgt", R8, most, done),
-            load(8, R1, R6, self.var(HASH)),
+            load(8, R1, R6, self.area_offset(HASH)),
             alu("xor", R1, R9),
             store(8, R10, -32, R1),
             call(KTIME_GET_NS),
-            store(8, R6, self.var(TIME), R0),
+            store(8, R6, self.area_offset(TIME), R0),
             ld_map(R1, self._places.sent),
             mov(R2, R10),
             alu_imm("add", R2, -32),
             call(MAP_LOOKUP_ELEM),
             jump_imm("jeq", R0, 0, new),
             load(8, R1, R0, 0),
-            load(8, R2, R6, self.var(TIME)),
+            load(8, R2, R6, self.area_offset(TIME)),
             alu("sub", R2, R1),
-            jump_imm("jlt", R2, _AGAIN, done),
+            jump_imm("jlt", R2, _RESEND_INTERVAL, done),
         )
         g.place(new)
-        self._map(g, MAP_UPDATE_ELEM, self._places.sent, -32, self.var(TIME))
+        self._emit_map_call(g, MAP_UPDATE_ELEM, self._places.sent, -32, self.area_offset(TIME))
         # the record is the stack itself, with the process in the upper half of its first word
         g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu("or", R1, R8), store(8, R6, count, R1))
-        self._output(
+        self._emit_output(
             g, count, lambda: g.emit(mov(R3, R8), alu_imm("lsh", R3, 3), alu_imm("add", R3, 8))
         )
         g.emit(store(8, R6, count, R8))
         g.place(done)
 
 
-class Own(Function):
+class UserReadFunction(Function):
     """A function that reads the process, and nothing but the process, whatever the clauses may read."""
 
 
-class Step(Own):
+class LoopStep(UserReadFunction):
     """One that is called again and again, with the state block."""
 
 
-def _state(g: Code, walk: Walk) -> None:
+def _emit_step_start(g: Code, walk: BpfPythonUnwinder) -> None:
     """r6 = the state block; of bpf_loop()'s arguments the second leads to it."""
-    if walk.loops:
+    if walk.has_loops:
         g.emit(load(8, R6, R2, 0))
     else:
         there = Label()
@@ -430,7 +446,7 @@ def _state(g: Code, walk: Walk) -> None:
         g.place(there)
 
 
-def _word(g: Code, base: int, offset: int | None, failed: Label) -> None:
+def _emit_read_word(g: Code, base: int, offset: int | None, failed: Label) -> None:
     """r0 = the word of the process at [base] + [offset], both in the state block; to `failed` where it is not there."""
     g.emit(load(8, R3, R6, base))
     if offset is not None:
@@ -446,96 +462,101 @@ def _word(g: Code, base: int, offset: int | None, failed: Label) -> None:
     )
 
 
-def _seek(walk: Walk) -> list[Insn]:
+def _make_seek_step(walk: BpfPythonUnwinder) -> list[Insn]:
     """One step on the way to the thread: an interpreter, or a thread of it."""
     g, at_thread, stop, found, lost = Code(), Label(), Label(), Label(), Label()
-    interp, thread = walk.var(INTERP), walk.var(THREAD)
-    _state(g, walk)
+    interp, thread = walk.area_offset(INTERP), walk.area_offset(THREAD)
+    _emit_step_start(g, walk)
     g.emit(
         load(8, R1, R6, thread),
         jump_imm("jne", R1, 0, at_thread),
         load(8, R1, R6, interp),
         jump_imm("jeq", R1, 0, stop),
     )
-    _word(g, interp, walk.at("interp_threads"), lost)
+    _emit_read_word(g, interp, walk.field_offset("interp_threads"), lost)
     g.emit(store(8, R6, thread, R0))
-    _word(g, interp, walk.at("interp_next"), lost)
+    _emit_read_word(g, interp, walk.field_offset("interp_next"), lost)
     g.emit(store(8, R6, interp, R0), mov_imm(R0, 0), exit_())
     g.place(at_thread)
-    _word(g, thread, walk.at("thread_match"), lost)
-    g.emit(load(8, R1, R6, walk.var(WANTED)), jump("jeq", R0, R1, found))
-    _word(g, thread, walk.at("thread_next"), lost)
+    _emit_read_word(g, thread, walk.field_offset("thread_match"), lost)
+    g.emit(load(8, R1, R6, walk.area_offset(WANTED)), jump("jeq", R0, R1, found))
+    _emit_read_word(g, thread, walk.field_offset("thread_next"), lost)
     g.emit(store(8, R6, thread, R0), mov_imm(R0, 0), exit_())
     g.place(lost)
-    g.emit(store_imm(8, R6, walk.var(WHY), w.LOST), ja(stop))
+    g.emit(store_imm(8, R6, walk.area_offset(WHY), w.LOST), ja(stop))
     g.place(found)
-    g.emit(store_imm(8, R6, walk.var(FOUND), 1))
+    g.emit(store_imm(8, R6, walk.area_offset(FOUND), 1))
     g.place(stop)
     g.emit(mov_imm(R0, 1), exit_())
     return g.finish()
 
 
-def _step(walk: Walk) -> list[Insn]:
+def _make_frame_step(walk: BpfPythonUnwinder) -> list[Insn]:
     """One frame, from [FRAME]; a step outwards."""
     g = Code()
     stop, lost, shown, outwards = Label(), Label(), Label(), Label()
-    count, _, most = walk.words
-    _state(g, walk)
+    count, _, most = walk.frame_area
+    _emit_step_start(g, walk)
     g.emit(
-        load(8, R3, R6, walk.var(FRAME)),
+        load(8, R3, R6, walk.area_offset(FRAME)),
         jump_imm("jeq", R3, 0, stop),
         load(8, R1, R6, count),
         jump_imm("jge", R1, most, stop),
-        load(4, R2, R6, walk.at("frame_size")),
+        load(4, R2, R6, walk.field_offset("frame_size")),
         jump_imm("jeq", R2, 0, lost),
         jump_imm("jgt", R2, w.FRAME_MOST, lost),
         mov(R1, R6),
-        alu_imm("add", R1, walk.var(RECORD)),
+        alu_imm("add", R1, walk.area_offset(RECORD)),
         call(PROBE_READ_USER),
         jump_imm("jne", R0, 0, lost),
     )
-    _field(g, walk, 8, "frame_previous", R9, lost)
-    g.emit(load(4, R1, R6, walk.at("frame_owner")), jump_imm("jeq", R1, 0, shown))
-    _field(g, walk, 1, "frame_owner", R1, lost)
+    _emit_frame_field(g, walk, 8, "frame_previous", R9, lost)
+    g.emit(load(4, R1, R6, walk.field_offset("frame_owner")), jump_imm("jeq", R1, 0, shown))
+    _emit_frame_field(g, walk, 1, "frame_owner", R1, lost)
     g.emit(jump_imm("jlt", R1, 3, shown))
-    _mark_first(g, walk)
+    _emit_mark_first(g, walk)
     g.emit(ja(outwards))
     g.place(shown)
-    _shown(g, walk, lost)
-    append(g, walk.words)
+    _emit_frame_word(g, walk, lost)
+    emit_append(g, walk.frame_area)
     # so that the hash is of all words
     g.emit(
-        load(8, R2, R6, walk.var(HASH)),
+        load(8, R2, R6, walk.area_offset(HASH)),
         alu("add", R2, R1),
         *ld_imm64(R3, _FACTOR),
         alu("mul", R2, R3),
         mov(R3, R2),
         alu_imm("rsh", R3, 32),
         alu("xor", R2, R3),
-        store(8, R6, walk.var(HASH), R2),
+        store(8, R6, walk.area_offset(HASH), R2),
     )
     g.place(outwards)
-    g.emit(store(8, R6, walk.var(FRAME), R9), mov_imm(R0, 0), exit_())
+    g.emit(store(8, R6, walk.area_offset(FRAME), R9), mov_imm(R0, 0), exit_())
     g.place(lost)
-    g.emit(store_imm(8, R6, walk.var(WHY), w.LOST), store_imm(8, R6, walk.var(FRAME), 0))
+    g.emit(
+        store_imm(8, R6, walk.area_offset(WHY), w.LOST),
+        store_imm(8, R6, walk.area_offset(FRAME), 0),
+    )
     g.place(stop)
     g.emit(mov_imm(R0, 1), exit_())
     return g.finish()
 
 
-def _field(g: Code, walk: Walk, size: int, field: str, register: int, lost: Label) -> None:
+def _emit_frame_field(
+    g: Code, walk: BpfPythonUnwinder, size: int, field: str, register: int, lost: Label
+) -> None:
     """A field of the frame that was read."""
     g.emit(
-        load(4, R1, R6, walk.at(field)),
+        load(4, R1, R6, walk.field_offset(field)),
         jump_imm("jgt", R1, w.FRAME_MOST, lost),
         alu("add", R1, R6),
-        load(size, register, R1, walk.var(RECORD)),
+        load(size, register, R1, walk.area_offset(RECORD)),
     )
 
 
-def _mark_first(g: Code, walk: Walk) -> None:
+def _emit_mark_first(g: Code, walk: BpfPythonUnwinder) -> None:
     """The frame before this one, which is no function's, is the outermost of a call of the interpreter."""
-    count, frames, most = walk.words
+    count, frames, most = walk.frame_area
     none = Label()
     g.emit(
         load(8, R1, R6, count),
@@ -552,21 +573,27 @@ def _mark_first(g: Code, walk: Walk) -> None:
     g.place(none)
 
 
-def _shown(g: Code, walk: Walk, lost: Label) -> None:
+def _emit_frame_word(g: Code, walk: BpfPythonUnwinder, lost: Label) -> None:
     """r1 = the word of the frame that was read."""
     new, placed, no_entry, put = Label(), Label(), Label(), Label()
-    _field(g, walk, 8, "frame_code", R7, lost)
-    g.emit(load(4, R2, R6, walk.at("code_tag")), alu_imm("xor", R2, -1), alu("and", R7, R2))
+    _emit_frame_field(g, walk, 8, "frame_code", R7, lost)
+    g.emit(
+        load(4, R2, R6, walk.field_offset("code_tag")), alu_imm("xor", R2, -1), alu("and", R7, R2)
+    )
     # r8 = the position: from where the code begins, in its units, one more
-    g.emit(load(4, R1, R6, walk.at("is_old")), jump_imm("jeq", R1, 0, new))
-    _field(g, walk, 4, "frame_instr", R8, lost)
+    g.emit(load(4, R1, R6, walk.field_offset("is_old")), jump_imm("jeq", R1, 0, new))
+    _emit_frame_field(g, walk, 4, "frame_instr", R8, lost)
     g.emit(alu_imm("lsh", R8, 32), alu_imm("arsh", R8, 32), ja(placed))
     g.place(new)
-    _field(g, walk, 8, "frame_instr", R8, lost)
-    g.emit(alu("sub", R8, R7), load(4, R1, R6, walk.at("code_instructions")), alu("sub", R8, R1))
+    _emit_frame_field(g, walk, 8, "frame_instr", R8, lost)
+    g.emit(
+        alu("sub", R8, R7),
+        load(4, R1, R6, walk.field_offset("code_instructions")),
+        alu("sub", R8, R1),
+    )
     g.place(placed)
     g.emit(
-        load(4, R1, R6, walk.at("shift")),
+        load(4, R1, R6, walk.field_offset("shift")),
         alu_imm("and", R1, 1),
         alu("arsh", R8, R1),
         alu_imm("add", R8, 1),
@@ -584,12 +611,12 @@ def _shown(g: Code, walk: Walk, lost: Label) -> None:
     )
     first = Label()
     g.emit(
-        load(4, R1, R6, walk.at("is_old")),
+        load(4, R1, R6, walk.field_offset("is_old")),
         jump_imm("jne", R1, 0, first),
-        load(4, R1, R6, walk.at("frame_entry")),
+        load(4, R1, R6, walk.field_offset("frame_entry")),
         jump_imm("jeq", R1, 0, no_entry),
     )
-    _field(g, walk, 1, "frame_entry", R1, lost)
+    _emit_frame_field(g, walk, 1, "frame_entry", R1, lost)
     g.emit(jump_imm("jeq", R1, 0, no_entry))
     g.place(first)
     g.emit(*const(R3, w.FIRST), alu("or", R8, R3))
@@ -597,7 +624,7 @@ def _shown(g: Code, walk: Walk, lost: Label) -> None:
     g.emit(mov(R1, R8))
 
 
-def append(g: Code, words: tuple[int, int, int]) -> None:
+def emit_append(g: Code, words: tuple[int, int, int]) -> None:
     """Append the word in r1, if there is room for it."""
     count, frames, most = words
     full = Label()

@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
     from ..linker import CallSites
     from ..passes.function_copies import Function
-    from .bpf_native_unwinder import Unwind
-    from .bpf_python_unwinder import Walk
+    from .bpf_native_unwinder import BpfNativeUnwinder
+    from .bpf_python_unwinder import BpfPythonUnwinder
 
 _USER_STACK = 1 << 8
 
 
-def emit(
+def emit_stacks(
     g: Code,
     stacks: Mapping[str, tuple[int, int]],
     wanted: Iterable[str],
-    walks: Mapping[str, Walk],
-    unwinds: Mapping[str, Unwind],
+    walks: Mapping[str, BpfPythonUnwinder],
+    unwinds: Mapping[str, BpfNativeUnwinder],
     calls: CallSites,
     place: int = 0,
 ) -> None:
@@ -71,34 +71,34 @@ def emit(
                 call(PROBE_READ_KERNEL),
             )
         else:
-            _native(g, whose, offset, frames, unwinds, calls, place)
+            _emit_native(g, whose, offset, frames, unwinds, calls, place)
         if whose in walks:
-            _call(g, walks[whose].function, calls)
+            _emit_call(g, walks[whose].function, calls)
         if alone:
             g.emit(jump_imm("jne", R0, 0, walked))
-            _native(g, whose, offset, frames, unwinds, calls, place)
+            _emit_native(g, whose, offset, frames, unwinds, calls, place)
             g.place(walked)
 
 
-def _call(g: Code, which: Function, calls: CallSites) -> None:
+def _emit_call(g: Code, which: Function, calls: CallSites) -> None:
     g.emit(mov(R1, R7))
     calls.append((len(g.insns), which))
     g.emit(call_sub(0))
 
 
-def _native(
+def _emit_native(
     g: Code,
     whose: str,
     offset: int,
     frames: int,
-    unwinds: Mapping[str, Unwind],
+    unwinds: Mapping[str, BpfNativeUnwinder],
     calls: CallSites,
     place: int,
 ) -> None:
     some, done, walked = Label(), Label(), Label()
     if whose in unwinds:
-        g.emit(store_imm(8, R7, unwinds[whose].var(RETURNED), place))
-        _call(g, unwinds[whose].function, calls)
+        g.emit(store_imm(8, R7, unwinds[whose].area_offset(RETURNED), place))
+        _emit_call(g, unwinds[whose].function, calls)
         g.emit(jump_imm("jne", R0, 0, walked))
     g.emit(
         mov(R1, R6),

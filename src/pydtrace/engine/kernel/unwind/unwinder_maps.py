@@ -17,7 +17,7 @@ import threading
 
 from pydtrace import _tracer
 from pydtrace.bpf import syscalls
-from pydtrace.engine.kernel.attach import ON_DEMAND, release
+from pydtrace.engine.kernel.attach import NO_PREALLOC_SINCE, kernel_version
 from pydtrace.program import program as p
 from pydtrace.unwind import python_frame_words, unwind_rows
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     # offsets in task_struct of mm, of self_exec_id, and of what pthread_self() is, None where threads are known by their ids
     TaskOffsets = tuple[int, int, int | None]
-    from ..probes.raw_tracepoints import Kernel
+    from ..probes.raw_tracepoints import KernelInfo
 
 _PROCESSES, _STACKS, _RING = 4096, 1 << 16, 1 << 19
 MAPS = [
@@ -44,9 +44,9 @@ _KNOWN, _KNOWN_AT_ONCE = (
 )  # processes whose code is known, where the kernel allocates as they come, and where it does not
 
 
-def tables() -> list[p.MapDef]:
+def table_definitions() -> list[p.MapDef]:
     """The maps behind MAPS, of which processes have which tables; the last is of forked children (engine/kernel/fork_events.py), which leave the others their room."""
-    known = _KNOWN if release() >= ON_DEMAND else _KNOWN_AT_ONCE
+    known = _KNOWN if kernel_version() >= NO_PREALLOC_SINCE else _KNOWN_AT_ONCE
     return [
         p.MapDef(PARTS, "hash", 4, unwind_rows.VALUE_SIZE, known),
         p.MapDef("tables", ARRAY_OF_MAPS, 4, 4, _TABLES),
@@ -54,7 +54,7 @@ def tables() -> list[p.MapDef]:
     ]
 
 
-def _table(rows: int) -> int:
+def _create_table(rows: int) -> int:
     """A descriptor of an array for so many."""
     return syscalls.map_create(
         p.MapDef("table", "array", 4, unwind_rows.ROW.size, rows),
@@ -62,40 +62,44 @@ def _table(rows: int) -> int:
     )
 
 
-def empty_tables(definition: p.MapDef) -> int:
+def create_outer_table(definition: p.MapDef) -> int:
     """A descriptor; number unwound.NONE is a table that is none."""
-    none = _table(1)
+    none = _create_table(1)
     try:
         return syscalls.map_of_maps([none], definition.entries)
     finally:
         os.close(none)
 
 
-def task(raw_kernel: Kernel) -> TaskOffsets:
+def find_task_offsets(raw_kernel: KernelInfo) -> TaskOffsets:
     """(offset of a task's mm, of the number of its execs, of pthread_self()) in the kernel's task.  Raises EngineError where this kernel
     does not tell."""
-    member = raw_kernel.member
+    member = raw_kernel.member_offset
     mm, execs = member("task_struct", "mm"), member("task_struct", "self_exec_id")
     if raw_kernel.machine != "x86_64":
         return mm, execs, None
     return mm, execs, member("task_struct", "thread") + member("thread_struct", "fsbase")
 
 
-class Tables:
-    """The maps of tables().  fds: their descriptors; natives: tracing.natives.Natives."""
+class TableMaps:
+    """The maps of table_definitions().  fds: their descriptors; natives: tracing.natives.Natives."""
 
     def __init__(self, fds: list[int], natives: Any) -> None:
         self._parts, self._tables = fds
         self._count, self._lock, self._open = 1, threading.Lock(), True
-        natives.room = (_KNOWN if release() >= ON_DEMAND else _KNOWN_AT_ONCE) - 1
-        natives.answer, natives.forget, natives.keep = self._answer, self._forget, self._keep
+        natives.room = (_KNOWN if kernel_version() >= NO_PREALLOC_SINCE else _KNOWN_AT_ONCE) - 1
+        natives.answer, natives.forget, natives.keep = (
+            self._store_parts,
+            self._remove_parts,
+            self._store_table,
+        )
 
-    def _answer(self, pid: int, value: bytes) -> None:
+    def _store_parts(self, pid: int, value: bytes) -> None:
         with self._lock:
             if self._open:
                 syscalls.map_update(self._parts, struct.pack("=I", pid), value)
 
-    def _forget(self, pid: int) -> None:
+    def _remove_parts(self, pid: int) -> None:
         with (
             self._lock,
             contextlib.suppress(FileNotFoundError),
@@ -103,12 +107,12 @@ class Tables:
             if self._open:
                 syscalls.map_delete(self._parts, struct.pack("=I", pid))
 
-    def _keep(self, rows: bytes) -> int:
+    def _store_table(self, rows: bytes) -> int:
         """The number of the table; unwound.NONE: there is no room.  Raises OSError."""
         with self._lock:
             if not self._open or self._count == _TABLES:
                 return unwind_rows.NONE
-            fd = _table(len(rows) // unwind_rows.ROW.size)
+            fd = _create_table(len(rows) // unwind_rows.ROW.size)
             try:
                 with mmap.mmap(fd, -(-len(rows) // mmap.PAGESIZE) * mmap.PAGESIZE) as memory:
                     memory[: len(rows)] = rows
@@ -126,8 +130,8 @@ class Tables:
             self._open = False
 
 
-class Walks:
-    """fds: of all maps; first: the index of the first of MAPS; interpreters: tracing.interpreters.Interpreters; with_tables: those of tables()
+class UnwinderMaps:
+    """fds: of all maps; first: the index of the first of MAPS; interpreters: tracing.interpreters.Interpreters; with_tables: those of table_definitions()
     are there, too; forked(child, parent): of processes that have the same code."""
 
     def __init__(
@@ -141,17 +145,17 @@ class Walks:
         self._processes, self.fd = fds[first], fds[first + 2]
         self._ring = _tracer.KernelRing(self.fd, _RING)
         self._interpreters, self._forked = interpreters, forked
-        interpreters.answer, interpreters.hear = self._answer, self.take
+        interpreters.answer, interpreters.hear = self._store_process, self.drain_records
         behind = first + len(MAPS)
         self._tables = (
-            Tables(fds[behind : behind + 2], interpreters.natives) if with_tables else None
+            TableMaps(fds[behind : behind + 2], interpreters.natives) if with_tables else None
         )
         self.parts = (fds[behind], fds[behind + 2]) if with_tables else None
 
-    def _answer(self, pid: int, value: bytes) -> None:
+    def _store_process(self, pid: int, value: bytes) -> None:
         syscalls.map_update(self._processes, struct.pack("=I", pid), value)
 
-    def take(self) -> None:
+    def drain_records(self) -> None:
         """Pass on what the programs have said."""
         data, at = self._ring.read_records(), 0
         while at < len(data):
