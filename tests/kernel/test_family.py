@@ -101,14 +101,14 @@ HOLDS = """
 import sys
 from pydtrace.engine.kernel import resume_guard as guard
 from pydtrace.engine.kernel.descendants import Descendants
-guard.LIMIT = float(sys.argv[2])
+guard.HOLD_LIMIT = float(sys.argv[2])
 family = Descendants([int(sys.argv[1])], True)
 family.begin()
 print("ready", flush=True)
 sys.stdin.readline()
-for pid in [pid for pid, held in family.members().items() if held]:
-    family.release(pid)
-print(family.take_late(), flush=True)
+for pid in [pid for pid, held in family.read_members().items() if held]:
+    family.release_member(pid)
+print(family.take_late_count(), flush=True)
 """
 
 # A command that is held before its first instruction, by a tracer that then waits for a line.
@@ -119,7 +119,7 @@ from pydtrace.process.command import Command
 from pydtrace.engine.kernel import resume_guard as guard
 from pydtrace.engine.kernel.attach import Attacher
 from pydtrace.engine.kernel.command_hold import CommandHold
-guard.LIMIT = float(sys.argv[1])
+guard.HOLD_LIMIT = float(sys.argv[1])
 command = Command(["/usr/bin/sleep", "60"])
 hold = CommandHold(Attacher(), "/usr/bin/sleep", command.pid)
 command.start()
