@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t wrong(struct pyusdt_run *run, uint64_t value)
+static uint64_t refuse_access(struct pyusdt_run *run, uint64_t value)
 {
     run->error = -EFAULT;
     run->env->fault_addr = value;
@@ -29,7 +29,7 @@ static struct pyusdt_map *map_of(struct pyusdt_run *run, uint64_t handle)
     uint64_t index = handle - PYUSDT_MAP_HANDLE;
     if (index < run->vm->n_maps)
         return &run->vm->maps[index];
-    wrong(run, handle);
+    refuse_access(run, handle);
     return NULL;
 }
 
@@ -39,7 +39,7 @@ static struct pyusdt_map *map_and_key(struct pyusdt_run *run, const uint64_t *ar
 {
     struct pyusdt_map *map = map_of(run, args[0]);
     if (map && map->def.key_size == 0) /* a ringbuf */
-        return wrong(run, args[0]), NULL;
+        return refuse_access(run, args[0]), NULL;
     if (!map)
         return NULL;
     *key = pyusdt_run_memory(run, args[1], map->def.key_size, false);
@@ -221,7 +221,7 @@ static uint64_t ringbuf_output(struct pyusdt_run *run, const uint64_t *args)
     if (!map)
         return 0;
     if (map->def.kind != PYUSDT_MAP_RINGBUF)
-        return wrong(run, args[0]);
+        return refuse_access(run, args[0]);
     const uint8_t *record =
         args[2] ? pyusdt_run_memory(run, args[1], args[2], false) : (const uint8_t *)"";
     if (!record)

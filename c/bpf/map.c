@@ -201,7 +201,7 @@ static inline uint8_t *value_at(const struct pyusdt_map *map, uint32_t slot)
 }
 
 /* The slot of the key, or PYUSDT_MAP_NONE. */
-static uint32_t find(const struct pyusdt_map *map, const struct key *key)
+static uint32_t find_slot(const struct pyusdt_map *map, const struct key *key)
 {
     for (uint32_t link = map->buckets[key->hash & map->mask]; link;) {
         const struct node *node = node_at(map, link - 1);
@@ -247,7 +247,7 @@ static uint32_t take_slot(struct pyusdt_map *map)
 static int hash_update(struct pyusdt_map *map, const void *bytes, const void *value, uint64_t flags)
 {
     struct key key = key_of(map, bytes);
-    uint32_t slot = find(map, &key);
+    uint32_t slot = find_slot(map, &key);
     if (slot != PYUSDT_MAP_NONE && flags == NOEXIST)
         return -EEXIST;
     if (slot == PYUSDT_MAP_NONE) {
@@ -272,7 +272,7 @@ static int hash_update(struct pyusdt_map *map, const void *bytes, const void *va
 static int hash_delete(struct pyusdt_map *map, const void *bytes)
 {
     struct key key = key_of(map, bytes);
-    uint32_t slot = find(map, &key);
+    uint32_t slot = find_slot(map, &key);
     if (slot == PYUSDT_MAP_NONE)
         return -ENOENT;
     uint32_t *link = &map->buckets[key.hash & map->mask];
@@ -312,7 +312,7 @@ uint8_t *pyusdt_map_lookup(struct pyusdt_map *map, const void *key)
     if (is_found(map, key))
         return value_at(map, map->found);
     struct key wanted = key_of(map, key);
-    uint32_t slot = find(map, &wanted);
+    uint32_t slot = find_slot(map, &wanted);
     if (slot == PYUSDT_MAP_NONE)
         return NULL;
     map->found = slot;

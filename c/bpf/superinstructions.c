@@ -103,7 +103,7 @@ struct fusing {
     const struct pyusdt_map *maps;
 };
 
-static bool fits(const struct fusing *f, const struct step *step, uint32_t slot)
+static bool match_step(const struct fusing *f, const struct step *step, uint32_t slot)
 {
     const struct pyusdt_op *op = &f->program->ops[slot];
 
@@ -115,15 +115,16 @@ static bool fits(const struct fusing *f, const struct step *step, uint32_t slot)
            (step->imm == ANY_IMM || op->imm == step->imm);
 }
 
-static bool found(const struct fusing *f, const struct step *steps, uint32_t n, uint32_t slot)
+static bool match_sequence(const struct fusing *f, const struct step *steps, uint32_t n,
+                           uint32_t slot)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (slot + i >= f->program->n_ops || !fits(f, &steps[i], slot + i))
+        if (slot + i >= f->program->n_ops || !match_step(f, &steps[i], slot + i))
             return false;
     return true;
 }
 
-#define FOUND(f, steps, slot) found(f, steps, sizeof(steps) / sizeof *(steps), slot)
+#define FOUND(f, steps, slot) match_sequence(f, steps, sizeof(steps) / sizeof *(steps), slot)
 
 /* The state block is element 0 of array map 0. */
 static bool is_state(const struct fusing *f, uint32_t slot)

@@ -9,7 +9,7 @@
 
 enum { SHORT_WIDTH = 1024 }; /* a column that people look at is no wider */
 
-static bool inside(uint32_t offset, uint32_t size, uint32_t limit)
+static bool is_inside(uint32_t offset, uint32_t size, uint32_t limit)
 {
     return offset <= limit && size <= limit - offset;
 }
@@ -22,7 +22,7 @@ static bool is_integer_size(uint32_t size)
 /* A value in a record lies behind the header. */
 static bool in_record(uint32_t offset, uint32_t size, uint32_t record_size)
 {
-    return offset >= PYUSDT_RECORD_DATA && inside(offset, size, record_size);
+    return offset >= PYUSDT_RECORD_DATA && is_inside(offset, size, record_size);
 }
 
 static bool star_ok(uint32_t offset, uint32_t size, uint32_t record_size)
@@ -34,7 +34,7 @@ static bool star_ok(uint32_t offset, uint32_t size, uint32_t record_size)
 static bool part_ok(const struct pyusdt_format_part *part, uint32_t record_size, uint32_t literals)
 {
     if (part->kind == PYUSDT_PART_LITERAL)
-        return inside(part->offset, part->size, literals);
+        return is_inside(part->offset, part->size, literals);
     if (!in_record(part->offset, part->size, record_size) || part->width > PYUSDT_MAX_WIDTH ||
         part->precision > PYUSDT_MAX_WIDTH ||
         !star_ok(part->star_width, part->star_width_size, record_size) ||
@@ -61,7 +61,7 @@ static bool action_ok(const struct pyusdt_format_table *t,
                       const struct pyusdt_format_action *action, uint32_t record_size)
 {
     if (action->kind > PYUSDT_ACTION_PRINTF ||
-        !inside(action->first_part, action->parts, t->head.parts))
+        !is_inside(action->first_part, action->parts, t->head.parts))
         return false;
     if (action->kind == PYUSDT_ACTION_TRACE && action->parts != 1)
         return false;
@@ -75,7 +75,7 @@ static bool action_ok(const struct pyusdt_format_table *t,
 static bool clause_ok(const struct pyusdt_format_table *t,
                       const struct pyusdt_format_clause *clause)
 {
-    if (!inside(clause->first_action, clause->actions, t->head.actions))
+    if (!is_inside(clause->first_action, clause->actions, t->head.actions))
         return false;
     if (clause->record_size == 0)
         return clause->actions == 0;

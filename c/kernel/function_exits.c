@@ -52,7 +52,7 @@ static void add_exit(struct walk *w, size_t at, enum pyusdt_exit_kind kind, uint
 }
 
 /* Note that the code goes on at an offset. */
-static void reach(struct walk *w, uint64_t at, struct state state)
+static void note_reached(struct walk *w, uint64_t at, struct state state)
 {
     if (w->states[at].depth == UNSEEN) {
         w->jumped[w->n_jumped++] = at;
@@ -69,14 +69,14 @@ static void reach_behind_call(struct walk *w, size_t at, size_t next, struct sta
     }
 }
 
-static int32_t bounded(int64_t depth)
+static int32_t bound_depth(int64_t depth)
 {
     return depth > DEEPEST || depth < -DEEPEST ? UNKNOWN : (int32_t)depth;
 }
 
-static void deepen(struct state *s, int64_t bytes)
+static void add_depth(struct state *s, int64_t bytes)
 {
-    s->depth = s->depth == UNKNOWN ? UNKNOWN : bounded((int64_t)s->depth + bytes);
+    s->depth = s->depth == UNKNOWN ? UNKNOWN : bound_depth((int64_t)s->depth + bytes);
 }
 
 /* --- x86-64 ---------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static int plain_base(const struct pyusdt_instruction *it)
 }
 
 /* Memory with an index, as a table of addresses or distances has it: the number of bytes of an entry, 0: it is none. */
-static unsigned indexed(const struct pyusdt_instruction *it)
+static unsigned table_entry_size(const struct pyusdt_instruction *it)
 {
     int has_index =
         is_memory(it) && (it->modrm & 7) == 4 && ((it->sib >> 3 & 7) != 4 || it->rex & 2);
@@ -135,7 +135,7 @@ static void note_registers(struct walk *w, const struct pyusdt_instruction *it, 
         return;
     }
     unsigned reg = it->has_modrm ? reg_of(it) : 0, rm = it->has_modrm ? rm_of(it) : 0,
-             entry = indexed(it);
+             entry = table_entry_size(it);
     switch (it->opcode) {
     case 0x8d: /* lea */
         w->last[reg] =
@@ -185,11 +185,12 @@ static void set_stack(const struct pyusdt_instruction *it, struct state *s)
     int base = plain_base(it);
     if ((it->opcode == 0x83 || it->opcode == 0x81) &&
         (group == 5 || group == 0)) { /* sub, add of a number */
-        deepen(s, group == 5 ? it->immediate : -it->immediate);
+        add_depth(s, group == 5 ? it->immediate : -it->immediate);
     } else if (it->opcode == 0x8d && base == RSP) {
-        deepen(s, -it->displacement);
+        add_depth(s, -it->displacement);
     } else if (it->opcode == 0x8d && base == RBP) {
-        s->depth = s->frame == UNKNOWN ? UNKNOWN : bounded((int64_t)s->frame - it->displacement);
+        s->depth =
+            s->frame == UNKNOWN ? UNKNOWN : bound_depth((int64_t)s->frame - it->displacement);
     } else if (it->opcode == 0x8d &&
                it->displacement ==
                    -8) { /* of a register that was set above the address to return to */
@@ -227,32 +228,33 @@ static void move_stack(const struct pyusdt_instruction *it, struct state *s)
     uint8_t code = it->opcode, group = it->modrm >> 3 & 7;
     int word = it->half ? 2 : 8;
     if (it->map == PYUSDT_TWO_BYTES && ((code & 0xf6) == 0xa0)) { /* push, pop of fs and gs */
-        deepen(s, code & 1 ? -word : word);
+        add_depth(s, code & 1 ? -word : word);
     }
     if (it->map != PYUSDT_ONE_BYTE) {
         return;
     }
     if ((code >= 0x50 && code <= 0x57) || code == 0x68 || code == 0x6a || code == 0x9c ||
         (code == 0xff && group == 6)) {
-        deepen(s, word);
+        add_depth(s, word);
     } else if ((code >= 0x58 && code <= 0x5f) || code == 0x9d || (code == 0x8f && it->has_modrm)) {
-        deepen(s, -word);
+        add_depth(s, -word);
         if (code == 0x5c && !(it->rex & 1)) {
             s->depth = UNKNOWN;
         }
     } else if (code == 0xc9) {
-        s->depth = s->frame == UNKNOWN ? UNKNOWN : bounded((int64_t)s->frame - 8);
+        s->depth = s->frame == UNKNOWN ? UNKNOWN : bound_depth((int64_t)s->frame - 8);
     } else if (code == 0xc8) {
         s->depth = UNKNOWN;
     } else if (code == 0xe8 && it->immediate == 0) { /* where am I? */
-        deepen(s, 8);
+        add_depth(s, 8);
     } else if (writes_stack(it)) {
         set_stack(it, s);
     } else if ((code == 0x89 && !is_memory(it) && reg_of(it) == RSP && rm_of(it) == RBP) ||
                (code == 0x8b && !is_memory(it) && reg_of(it) == RBP && rm_of(it) == RSP)) {
         s->frame = s->depth;
     } else if (code == 0x8d && reg_of(it) == RBP && plain_base(it) == RSP) {
-        s->frame = s->depth == UNKNOWN ? UNKNOWN : bounded((int64_t)s->depth - it->displacement);
+        s->frame =
+            s->depth == UNKNOWN ? UNKNOWN : bound_depth((int64_t)s->depth - it->displacement);
     }
 }
 
@@ -260,7 +262,7 @@ static void move_stack(const struct pyusdt_instruction *it, struct state *s)
 static void jump_indirect(struct walk *w, const struct pyusdt_instruction *it, size_t at,
                           const struct state *s)
 {
-    unsigned entry = indexed(it);
+    unsigned entry = table_entry_size(it);
     w->states[at].is_anchor = 1;
     int is_got = it->modrm >> 6 == 0 && (it->modrm & 7) == 5;
     const struct last *by = is_memory(it) ? NULL : &w->last[rm_of(it)];
@@ -282,7 +284,7 @@ static int follow_jump(struct walk *w, size_t at, const struct state *s, uint64_
                        int condition)
 {
     if (target - w->address < w->size) {
-        reach(w, target - w->address, *s);
+        note_reached(w, target - w->address, *s);
     } else {
         add_exit(w, at, condition > PYUSDT_ALWAYS ? PYUSDT_EXIT_UNCLEAR : PYUSDT_EXIT_JUMP, target,
                  condition, 0, s->depth);
@@ -390,7 +392,7 @@ static int step_aarch64(struct walk *w, size_t at, struct state *s, size_t *next
 /* --- both ------------------------------------------------------------------------------------------ */
 
 /* From an offset to where the code does not go on. */
-static int follow(struct walk *w, int machine, size_t at)
+static int follow_code(struct walk *w, int machine, size_t at)
 {
     for (struct state state = w->states[at];;) {
         size_t next = 0;
@@ -417,13 +419,13 @@ static int follow_all(struct walk *w, int machine)
     int result = 0;
     while (result == 0 && (w->n_jumped || w->n_called)) {
         if (w->n_jumped) {
-            result = follow(w, machine, w->jumped[--w->n_jumped]);
+            result = follow_code(w, machine, w->jumped[--w->n_jumped]);
             continue;
         }
         struct called called = w->called[--w->n_called];
         if (w->states[called.at].depth == UNSEEN) {
             w->states[called.at] = called.state;
-            result = follow(w, machine, called.at);
+            result = follow_code(w, machine, called.at);
         }
     }
     return result;
@@ -445,7 +447,7 @@ static int follow_rest(struct walk *w, int machine)
         if (w->states[at].depth == UNSEEN) {
             size_t before = w->n;
             w->states[at] = body;
-            int result = follow(w, machine, at);
+            int result = follow_code(w, machine, at);
             result = result ? result : follow_all(w, machine);
             if (result) {
                 return result;

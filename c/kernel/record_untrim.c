@@ -26,7 +26,7 @@ const struct pyusdt_trimmed_string *pyusdt_find_trimmed(const struct pyusdt_trim
     return low < cuts->count && cuts->each[low].clause == clause ? &cuts->each[low] : NULL;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -39,18 +39,18 @@ void pyusdt_untrim_record(const struct pyusdt_trimmed_strings *cuts,
     size_t from = 0, at = 0; /* how much of both is done */
 
     for (; cut < end && cut->clause == first->clause; cut++) {
-        size_t between = least(cut->offset - at, length - from);
+        size_t between = min_size(cut->offset - at, length - from);
         memcpy(to + at, record + from, between);
         memset(to + at + between, 0, cut->offset - at - between);
         from += between;
-        const uint8_t *nul = memchr(record + from, 0, least(cut->size, length - from));
-        size_t text = nul ? (size_t)(nul - (record + from)) : least(cut->size, length - from);
+        const uint8_t *nul = memchr(record + from, 0, min_size(cut->size, length - from));
+        size_t text = nul ? (size_t)(nul - (record + from)) : min_size(cut->size, length - from);
         memcpy(to + cut->offset, record + from, text);
         memset(to + cut->offset + text, 0, cut->size - text);
-        from = least(length, from + ((text + 1 + 7) & ~(size_t)7));
+        from = min_size(length, from + ((text + 1 + 7) & ~(size_t)7));
         at = cut->offset + cut->size;
     }
-    size_t rest = least(first->whole - at, length - from);
+    size_t rest = min_size(first->whole - at, length - from);
     memcpy(to + at, record + from, rest);
     memset(to + at + rest, 0, first->whole - at - rest);
 }

@@ -122,7 +122,7 @@ static void close_others(int kept, int also)
 }
 
 /* Nanoseconds until the first thread is to be released.  One that has yet to stop may do so now. */
-static int64_t left(const struct child *child)
+static int64_t nanoseconds_left(const struct child *child)
 {
     int64_t now = pyusdt_holds_now(), least = LIMIT;
 
@@ -136,9 +136,9 @@ static int64_t left(const struct child *child)
 }
 
 /* A SIGKILL of the kernel's ends this process, though it is stopped, after its threads were to be released. */
-static bool arm(const struct child *child, bool holds)
+static bool arm_kill_timer(const struct child *child, bool holds)
 {
-    int64_t until = left(child) + (int64_t)KILLED * MILLISECOND;
+    int64_t until = nanoseconds_left(child) + (int64_t)KILLED * MILLISECOND;
     struct itimerspec when = {{0, 0}, {0, 0}};
 
     if (holds)
@@ -161,9 +161,9 @@ static bool make_killer(struct child *child)
 }
 
 /* Milliseconds for which nothing has to be done. */
-static int rest(const struct child *child)
+static int poll_timeout(const struct child *child)
 {
-    int64_t least = left(child);
+    int64_t least = nanoseconds_left(child);
 
     if (child->holds.n == 0)
         return NONE;
@@ -173,7 +173,7 @@ static int rest(const struct child *child)
     return (int)((least + MILLISECOND - 1) / MILLISECOND);
 }
 
-static bool answer(struct child *child)
+static bool answer_request(struct child *child)
 {
     struct exchange *exchange = child->exchange;
     char byte;
@@ -187,18 +187,18 @@ static bool answer(struct child *child)
     return send(child->socket, "", 1, MSG_NOSIGNAL) == 1;
 }
 
-static void hold(struct child *child)
+static void run_holder(struct child *child)
 {
     struct pollfd watched[] = {{.fd = child->socket, .events = POLLIN},
                                {.fd = child->tracer, .events = POLLIN}};
     bool goes_on = send(child->socket, "", 1, MSG_NOSIGNAL) == 1;
 
-    while (goes_on && arm(child, child->holds.n > 0)) {
-        if (poll(watched, 2, rest(child)) < 0 && errno != EINTR)
+    while (goes_on && arm_kill_timer(child, child->holds.n > 0)) {
+        if (poll(watched, 2, poll_timeout(child)) < 0 && errno != EINTR)
             break;
         goes_on = !watched[1].revents && pyusdt_holds_check(&child->holds, LIMIT);
         if (goes_on && watched[0].revents)
-            goes_on = arm(child, true) && answer(child);
+            goes_on = arm_kill_timer(child, true) && answer_request(child);
     }
     pyusdt_holds_end(&child->holds);
 }
@@ -228,13 +228,13 @@ static void run_child(int socket, struct exchange *exchange, pid_t tracer)
     prctl(PR_SET_NAME, "pyusdt-hold");
     pyusdt_holder_stand_apart();
     if (make_killer(&child))
-        hold(&child);
+        run_holder(&child);
 }
 
 /* ---- the tracer's side ---- */
 
 /* Waits until it has answered. */
-static int hear(const struct pyusdt_holder *holder, int milliseconds)
+static int await_answer(const struct pyusdt_holder *holder, int milliseconds)
 {
     int64_t until = pyusdt_holds_now() + (int64_t)milliseconds * MILLISECOND;
     struct pollfd heard = {.fd = holder->socket, .events = POLLIN};
@@ -250,8 +250,8 @@ static int hear(const struct pyusdt_holder *holder, int milliseconds)
     return recv(holder->socket, &byte, 1, 0) == 1 ? 0 : -EPIPE;
 }
 
-static int ask(const struct pyusdt_holder *holder, bool stops, struct pyusdt_stopped *threads,
-               size_t n)
+static int send_request(const struct pyusdt_holder *holder, bool stops,
+                        struct pyusdt_stopped *threads, size_t n)
 {
     int r;
 
@@ -262,7 +262,7 @@ static int ask(const struct pyusdt_holder *holder, bool stops, struct pyusdt_sto
     memcpy(holder->exchange->threads, threads, n * sizeof *threads);
     if (send(holder->socket, "", 1, MSG_NOSIGNAL) != 1)
         return -EPIPE;
-    r = hear(holder, ANSWERS);
+    r = await_answer(holder, ANSWERS);
     if (r == 0)
         memcpy(threads, holder->exchange->threads, n * sizeof *threads);
     return r;
@@ -270,12 +270,12 @@ static int ask(const struct pyusdt_holder *holder, bool stops, struct pyusdt_sto
 
 int pyusdt_holder_stop(struct pyusdt_holder *holder, struct pyusdt_stopped *threads, size_t n)
 {
-    return ask(holder, true, threads, n);
+    return send_request(holder, true, threads, n);
 }
 
 int pyusdt_holder_go_on(struct pyusdt_holder *holder, struct pyusdt_stopped *threads, size_t n)
 {
-    return ask(holder, false, threads, n);
+    return send_request(holder, false, threads, n);
 }
 
 pid_t pyusdt_holder_pid(const struct pyusdt_holder *holder)
@@ -340,7 +340,7 @@ int pyusdt_holder_start(struct pyusdt_holder **out)
         close(ends[1]);
     }
     if (r == 0)
-        r = hear(holder, STARTS);
+        r = await_answer(holder, STARTS);
     if (r == 0)
         *out = holder;
     else

@@ -15,7 +15,7 @@
 #include <time.h>
 
 enum {
-    LOOKS =
+    CHECKS =
         20, /* whether it has stopped, one after the other: one that is on another processor stops within microseconds */
     POLL = 20, /* microseconds between two later ones, and what the kernel adds to a sleep */
 };
@@ -33,14 +33,14 @@ int64_t pyusdt_holds_now(void)
 enum state { RUNS, STANDS, ENDED, UNKNOWN };
 
 /* What the kernel says of a held thread now, without taking it from another waiter. */
-static enum state look(pid_t tid, siginfo_t *said)
+static enum state read_state(pid_t tid, siginfo_t *info)
 {
-    *said = (siginfo_t){0};
-    if (waitid(P_PID, (id_t)tid, said, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
+    *info = (siginfo_t){0};
+    if (waitid(P_PID, (id_t)tid, info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
         return UNKNOWN;
-    if (said->si_pid != tid)
+    if (info->si_pid != tid)
         return RUNS;
-    return said->si_code == CLD_TRAPPED || said->si_code == CLD_STOPPED ? STANDS : ENDED;
+    return info->si_code == CLD_TRAPPED || info->si_code == CLD_STOPPED ? STANDS : ENDED;
 }
 
 #ifdef __x86_64__
@@ -87,17 +87,17 @@ static int attach(pid_t tid)
 }
 
 /* With the signal that it was about to get, where it is that for which it has stopped and not our asking. */
-static bool detach(pid_t tid, const siginfo_t *said)
+static bool detach(pid_t tid, const siginfo_t *info)
 {
-    bool is_signal = said->si_status >> 8 == 0;
+    bool is_signal = info->si_status >> 8 == 0;
 
     return ptrace(PTRACE_DETACH, tid, NULL,
-                  (void *)(uintptr_t)(is_signal ? said->si_status & 0x7f : 0)) == 0;
+                  (void *)(uintptr_t)(is_signal ? info->si_status & 0x7f : 0)) == 0;
 }
 
 /* ---- the list ---- */
 
-static struct pyusdt_hold *find(struct pyusdt_holds *holds, pid_t tid)
+static struct pyusdt_hold *find_hold(struct pyusdt_holds *holds, pid_t tid)
 {
     for (uint32_t i = 0; i < holds->n; i++)
         if (holds->hold[i].tid == tid)
@@ -105,43 +105,43 @@ static struct pyusdt_hold *find(struct pyusdt_holds *holds, pid_t tid)
     return NULL;
 }
 
-static void drop(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
+static void drop_hold(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
 {
     *hold = holds->hold[--holds->n];
 }
 
 /* It has ended: its parent hears of that once the ptracer has. */
-static void bury(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
+static void reap_thread(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
 {
     if (hold->tid != holds->child)
         waitpid(hold->tid, NULL, WNOHANG | __WALL);
-    drop(holds, hold);
+    drop_hold(holds, hold);
 }
 
 /* One that was killed while it stood is not released: it stays in the list until it has ended. */
-static void let_go(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
+static void release_thread(struct pyusdt_holds *holds, struct pyusdt_hold *hold)
 {
-    siginfo_t said;
-    enum state state = look(hold->tid, &said);
+    siginfo_t info;
+    enum state state = read_state(hold->tid, &info);
 
     hold->unwanted = true;
     hold->stands = false;
     if (state == ENDED)
-        bury(holds, hold);
-    else if (state == UNKNOWN || (state == STANDS && detach(hold->tid, &said)))
-        drop(holds, hold);
+        reap_thread(holds, hold);
+    else if (state == UNKNOWN || (state == STANDS && detach(hold->tid, &info)))
+        drop_hold(holds, hold);
 }
 
 /* -EAGAIN: it has yet to stop; -ESRCH: it has ended; else 0. */
-static int take(struct pyusdt_holds *holds, struct pyusdt_hold *hold, int64_t limit)
+static int take_stop(struct pyusdt_holds *holds, struct pyusdt_hold *hold, int64_t limit)
 {
-    siginfo_t said;
-    enum state state = look(hold->tid, &said);
+    siginfo_t info;
+    enum state state = read_state(hold->tid, &info);
 
     if (state == RUNS)
         return -EAGAIN;
     if (state == ENDED) {
-        bury(holds, hold);
+        reap_thread(holds, hold);
         return -ESRCH;
     }
     if (state == UNKNOWN)
@@ -152,9 +152,9 @@ static int take(struct pyusdt_holds *holds, struct pyusdt_hold *hold, int64_t li
     return 0;
 }
 
-static int ask(struct pyusdt_holds *holds, pid_t tid)
+static int request_stop(struct pyusdt_holds *holds, pid_t tid)
 {
-    struct pyusdt_hold *hold = find(holds, tid);
+    struct pyusdt_hold *hold = find_hold(holds, tid);
     int r;
 
     if (hold) {
@@ -170,16 +170,17 @@ static int ask(struct pyusdt_holds *holds, pid_t tid)
     return -EAGAIN;
 }
 
-static int settle(struct pyusdt_holds *holds, struct pyusdt_stopped *thread, int64_t limit)
+static int read_registers_if_stopped(struct pyusdt_holds *holds, struct pyusdt_stopped *thread,
+                                     int64_t limit)
 {
-    struct pyusdt_hold *hold = find(holds, thread->tid);
-    int r = hold ? take(holds, hold, limit) : -ESRCH;
+    struct pyusdt_hold *hold = find_hold(holds, thread->tid);
+    int r = hold ? take_stop(holds, hold, limit) : -ESRCH;
 
     if (r)
         return r;
     r = read_registers(thread->tid, thread->registers);
     if (r < 0)
-        let_go(holds, hold);
+        release_thread(holds, hold);
     return r;
 }
 
@@ -191,14 +192,14 @@ void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *thread
     bool waits = true;
 
     for (size_t i = 0; i < n; i++)
-        threads[i].result = ask(holds, threads[i].tid);
-    for (int looks = 0; waits && (looks < LOOKS || pyusdt_holds_now() < until); looks++) {
-        if (looks >= LOOKS)
+        threads[i].result = request_stop(holds, threads[i].tid);
+    for (int checks = 0; waits && (checks < CHECKS || pyusdt_holds_now() < until); checks++) {
+        if (checks >= CHECKS)
             nanosleep(&pause, NULL);
         waits = false;
         for (size_t i = 0; i < n; i++) {
             if (threads[i].result == -EAGAIN)
-                threads[i].result = settle(holds, &threads[i], limit);
+                threads[i].result = read_registers_if_stopped(holds, &threads[i], limit);
             waits |= threads[i].result == -EAGAIN;
         }
     }
@@ -207,11 +208,11 @@ void pyusdt_holds_stop(struct pyusdt_holds *holds, struct pyusdt_stopped *thread
 void pyusdt_holds_resume(struct pyusdt_holds *holds, struct pyusdt_stopped *threads, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct pyusdt_hold *hold = find(holds, threads[i].tid);
+        struct pyusdt_hold *hold = find_hold(holds, threads[i].tid);
 
         threads[i].result = hold && hold->stands;
         if (hold)
-            let_go(holds, hold);
+            release_thread(holds, hold);
     }
 }
 
@@ -221,14 +222,14 @@ bool pyusdt_holds_check(struct pyusdt_holds *holds, int64_t limit)
 
     for (uint32_t i = holds->n; i-- > 0;) {
         struct pyusdt_hold *hold = &holds->hold[i];
-        siginfo_t said;
+        siginfo_t info;
 
-        if (!hold->stands && look(hold->tid, &said) == UNKNOWN)
+        if (!hold->stands && read_state(hold->tid, &info) == UNKNOWN)
             known = false;
-        else if (!hold->stands && take(holds, hold, limit))
+        else if (!hold->stands && take_stop(holds, hold, limit))
             continue;
         else if (hold->unwanted || pyusdt_holds_now() >= hold->until)
-            let_go(holds, hold);
+            release_thread(holds, hold);
     }
     return known;
 }
@@ -236,7 +237,7 @@ bool pyusdt_holds_check(struct pyusdt_holds *holds, int64_t limit)
 void pyusdt_holds_end(struct pyusdt_holds *holds)
 {
     for (uint32_t i = holds->n; i-- > 0;)
-        let_go(holds, &holds->hold[i]);
+        release_thread(holds, &holds->hold[i]);
 }
 
 #else

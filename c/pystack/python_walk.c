@@ -161,7 +161,7 @@ static bool is_entry(const struct pyusdt_walker *w, const uint8_t *frame)
 }
 
 /* Note a frame; the one outside of it. */
-static uint64_t see(struct pyusdt_walker *w, struct window *window, uint64_t address)
+static uint64_t note_frame(struct pyusdt_walker *w, struct window *window, uint64_t address)
 {
     uint32_t at = (uint32_t)(address - window->start);
     const uint8_t *frame = window->first + at;
@@ -175,13 +175,13 @@ static uint64_t see(struct pyusdt_walker *w, struct window *window, uint64_t add
     return word_at(frame, w->layout.frame_previous);
 }
 
-static void forget(struct pyusdt_walker *w)
+static void forget_thread(struct pyusdt_walker *w)
 {
     w->nwindows = w->nseen = w->nshown = 0;
 }
 
 /* From the innermost frame outwards: into w->seen.  Flags of PYUSDT_STACK_. */
-static uint32_t follow(struct pyusdt_walker *w, uint64_t frame)
+static uint32_t follow_frames(struct pyusdt_walker *w, uint64_t frame)
 {
     uint64_t mark = 0; /* a frame seen before, further and further in between: a circle meets it */
 
@@ -192,7 +192,7 @@ static uint32_t follow(struct pyusdt_walker *w, uint64_t frame)
             return PYUSDT_STACK_LOST;
         if ((w->nseen & (w->nseen - 1)) == 0)
             mark = frame;
-        frame = see(w, window, frame);
+        frame = note_frame(w, window, frame);
     }
     return frame ? PYUSDT_STACK_CUT : 0;
 }
@@ -300,7 +300,7 @@ static bool is_same_place(const struct pyusdt_walker *w, const struct seen *seen
 
 /* How many of the innermost frames to leave out, so that all others, up to the outermost, were the same each time; *moved: at
  * least one of those that stay was at another position. */
-static uint32_t unsettled(const struct pyusdt_walker *w, bool *moved)
+static uint32_t count_unstable(const struct pyusdt_walker *w, bool *moved)
 {
     uint32_t from = w->nseen;
 
@@ -322,16 +322,16 @@ static uint32_t read_stack(struct pyusdt_walker *w, uint64_t thread, uint32_t *s
     uint32_t flags = PYUSDT_STACK_LOST; /* where the budget is spent */
     bool moved = false;
 
-    forget(w);
+    forget_thread(w);
     for (uint32_t i = 0; i < w->tries && w->spent < BUDGET; i++) {
-        forget(w);
-        flags = follow(w, read_head(w, thread, &head));
+        forget_thread(w);
+        flags = follow_frames(w, read_head(w, thread, &head));
         moved = !(flags & PYUSDT_STACK_LOST) && !look_again(w, thread, &head);
         if (flags & PYUSDT_STACK_LOST) {
             *skip = w->nseen;
             continue;
         }
-        *skip = unsettled(w, &moved);
+        *skip = count_unstable(w, &moved);
         if (*skip == 0 && !moved)
             return flags | (w->nseen && !is_same_place(w, &w->seen[0]) ? PYUSDT_STACK_RAN : 0);
     }
@@ -401,7 +401,7 @@ static int put_stack(struct pyusdt_walker *w, struct pyusdt_walked *walked, uint
 }
 
 /* Which thread holds the interpreter's lock; 0: none, or it has none. */
-static uint64_t holder(const struct pyusdt_walker *w, uint64_t interp)
+static uint64_t find_gil_holder(const struct pyusdt_walker *w, uint64_t interp)
 {
     uint64_t lock = 0, thread = 0;
     uint32_t locked = 0;
@@ -438,7 +438,7 @@ static int walk_thread(struct pyusdt_walker *w, struct thread *thread)
 {
     uint32_t skip = 0;
 
-    if (holder(w, thread->walked.interpreter) == thread->address)
+    if (find_gil_holder(w, thread->walked.interpreter) == thread->address)
         thread->walked.flags |= PYUSDT_STACK_GIL;
     thread->walked.flags |= read_stack(w, thread->address, &skip);
     return put_stack(w, &thread->walked, skip);
@@ -481,7 +481,7 @@ int pyusdt_walk(struct pyusdt_walker *w, const uint64_t **words, size_t *n)
 
 /* ---- making one ---- */
 
-static uint32_t largest(uint32_t a, uint32_t b)
+static uint32_t max_u32(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
@@ -489,15 +489,15 @@ static uint32_t largest(uint32_t a, uint32_t b)
 static uint32_t record_of(const struct pyusdt_python_layout *layout)
 {
     return 8 +
-           largest(largest(layout->frame_previous, layout->frame_code),
-                   largest(layout->frame_instr, largest(layout->frame_owner, layout->frame_entry)));
+           max_u32(max_u32(layout->frame_previous, layout->frame_code),
+                   max_u32(layout->frame_instr, max_u32(layout->frame_owner, layout->frame_entry)));
 }
 
 /* The process is untrusted. */
 static bool is_sane(const struct pyusdt_python_layout *layout)
 {
-    uint32_t thread = largest(largest(layout->thread_next, layout->thread_interp),
-                              largest(layout->thread_id, layout->thread_native));
+    uint32_t thread = max_u32(max_u32(layout->thread_next, layout->thread_interp),
+                              max_u32(layout->thread_id, layout->thread_native));
 
     return record_of(layout) <= RECORD && thread + 8 <= RECORD &&
            layout->unicode_length + 8 <= layout->unicode_ascii_data &&

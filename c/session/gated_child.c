@@ -32,7 +32,7 @@ static bool read_all(int fd, void *to, size_t size)
     return true;
 }
 
-static void *memory(size_t size)
+static void *map_memory(size_t size)
 {
     void *found = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -65,7 +65,7 @@ static char **with_variables(char *text, size_t size)
         new += text[i] == '\0';
     while (environ && environ[old])
         old++;
-    made = memory((new + old + 1) * sizeof(*made));
+    made = map_memory((new + old + 1) * sizeof(*made));
     if (made == NULL)
         return NULL;
     for (size_t i = 0; i < new; i++, text += strlen(text) + 1)
@@ -90,7 +90,7 @@ static void reset_signals(void)
     }
 }
 
-static void fail(int fd, int error)
+static void report_errno_and_exit(int fd, int error)
 {
     char text[16];
     const int size = snprintf(text, sizeof(text), "%d", error);
@@ -99,7 +99,7 @@ static void fail(int fd, int error)
         ;
 }
 
-static void become(char *const *argv, const struct pyusdt_gate *gate, const sigset_t *mask)
+static void become_command(char *const *argv, const struct pyusdt_gate *gate, const sigset_t *mask)
 {
     uint32_t size;
     char *text;
@@ -109,14 +109,14 @@ static void become(char *const *argv, const struct pyusdt_gate *gate, const sigs
     close(gate->parent[1]);
     if (!read_all(gate->child[0], &size, sizeof(size)))
         return;
-    text = memory(size + 1);
+    text = map_memory(size + 1);
     if (text == NULL || !read_all(gate->child[0], text, size))
         return;
     environ = with_variables(text, size);
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (environ)
         execvp(argv[0], argv);
-    fail(gate->child[1], environ ? errno : ENOMEM);
+    report_errno_and_exit(gate->child[1], environ ? errno : ENOMEM);
 }
 
 pid_t pyusdt_gated_fork(char *const *argv, const struct pyusdt_gate *gate)
@@ -134,7 +134,7 @@ pid_t pyusdt_gated_fork(char *const *argv, const struct pyusdt_gate *gate)
         if (!gate->dies_alone && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent))
             _exit(127);
 #endif
-        become(argv, gate, &mask);
+        become_command(argv, gate, &mask);
         _exit(127);
     }
     (void)parent;

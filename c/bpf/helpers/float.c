@@ -6,7 +6,7 @@
 
 #include "generated/program.h"
 
-static double number(uint64_t bits)
+static double double_from_bits(uint64_t bits)
 {
     double value;
 
@@ -41,7 +41,7 @@ static uint64_t narrow(double value)
 }
 
 /* Towards zero. */
-static int64_t whole(double value)
+static int64_t truncate_to_int64(double value)
 {
     if (isnan(value))
         return 0;
@@ -52,7 +52,7 @@ static int64_t whole(double value)
 
 uint64_t pyusdt_float_compute(uint32_t operation, uint64_t a, uint64_t b)
 {
-    double x = number(a), y = number(b);
+    double x = double_from_bits(a), y = double_from_bits(b);
 
     switch (operation) {
     case PYUSDT_FLOAT_ADD:
@@ -68,7 +68,7 @@ uint64_t pyusdt_float_compute(uint32_t operation, uint64_t a, uint64_t b)
     case PYUSDT_FLOAT_FROM_UNSIGNED:
         return bits_of((double)a);
     case PYUSDT_FLOAT_TO_SIGNED:
-        return (uint64_t)whole(x);
+        return (uint64_t)truncate_to_int64(x);
     case PYUSDT_FLOAT_WIDEN:
         return widen(a);
     case PYUSDT_FLOAT_NARROW:
@@ -80,8 +80,8 @@ uint64_t pyusdt_float_compute(uint32_t operation, uint64_t a, uint64_t b)
 
 void pyusdt_float_deviate(uint64_t words[3], uint64_t value)
 {
-    double x = number(value), mean = number(words[1]), squares = number(words[2]),
-           distance = x - mean;
+    double x = double_from_bits(value), mean = double_from_bits(words[1]),
+           squares = double_from_bits(words[2]), distance = x - mean;
 
     words[0]++;
     mean += distance / (double)words[0];

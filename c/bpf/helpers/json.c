@@ -18,7 +18,7 @@ static void skip_space(struct reader *in)
         in->at++;
 }
 
-static bool take(struct reader *in, char c)
+static bool skip_char(struct reader *in, char c)
 {
     skip_space(in);
     if (in->at == in->end || *in->at != c)
@@ -146,23 +146,23 @@ static int64_t index_of(struct reader step)
 }
 
 /* Reads on to the value of a step, in the object or array that begins here. */
-static bool find(struct reader *in, struct reader step)
+static bool find_step_value(struct reader *in, struct reader step)
 {
-    bool is_array = take(in, '[');
-    if (!is_array && !take(in, '{'))
+    bool is_array = skip_char(in, '[');
+    if (!is_array && !skip_char(in, '{'))
         return false;
     int64_t left = is_array ? index_of(step) : -1;
     if (is_array && left < 0)
         return false;
     for (;;) {
         struct reader key = step, passed;
-        if (!is_array && (!take(in, '"') || !read_string(in, &key) || !take(in, ':')))
+        if (!is_array && (!skip_char(in, '"') || !read_string(in, &key) || !skip_char(in, ':')))
             return false;
         size_t n = (size_t)(key.end - key.at);
         if (is_array ? left-- == 0
                      : n == (size_t)(step.end - step.at) && !memcmp(key.at, step.at, n))
             return true;
-        if (!read_value(in, &passed) || !take(in, ','))
+        if (!read_value(in, &passed) || !skip_char(in, ','))
             return false;
     }
 }
@@ -175,7 +175,7 @@ int pyusdt_json_text(const char *text, uint32_t size, const char *path, uint32_t
     if (out_size == 0)
         return -ENOENT;
     do {
-        if (!find(&in, next_step(&steps)))
+        if (!find_step_value(&in, next_step(&steps)))
             return -ENOENT;
     } while (steps.at < steps.end);
     if (!read_value(&in, &value))

@@ -11,7 +11,7 @@ struct cleaned {
 };
 
 /* Take the last part away. */
-static void drop(struct cleaned *c)
+static void drop_last_part(struct cleaned *c)
 {
     while (c->length > c->fixed && c->text[c->length - 1] != '/')
         c->length--;
@@ -19,7 +19,7 @@ static void drop(struct cleaned *c)
         c->length--; /* the slash before it */
 }
 
-static void add(struct cleaned *c, const char *part, uint32_t length)
+static void add_part(struct cleaned *c, const char *part, uint32_t length)
 {
     if (c->length && c->text[c->length - 1] != '/')
         c->text[c->length++] = '/';
@@ -28,16 +28,16 @@ static void add(struct cleaned *c, const char *part, uint32_t length)
 }
 
 /* One part, which is not empty. */
-static void take(struct cleaned *c, const char *part, uint32_t length, bool absolute)
+static void add_or_drop_part(struct cleaned *c, const char *part, uint32_t length, bool absolute)
 {
     bool dots = part[0] == '.' && (length == 1 || (length == 2 && part[1] == '.'));
 
     if (!dots) {
-        add(c, part, length);
+        add_part(c, part, length);
     } else if (length == 2 && c->length > c->fixed) {
-        drop(c);
+        drop_last_part(c);
     } else if (length == 2 && !absolute) {
-        add(c, part, length);
+        add_part(c, part, length);
         c->fixed = c->length;
     }
 }
@@ -64,7 +64,7 @@ uint32_t pyusdt_path_clean(const char *path, uint32_t size, char *out)
         while (at < end && path[at] != '/')
             at++;
         if (at > begin)
-            take(&c, path + begin, at - begin, absolute);
+            add_or_drop_part(&c, path + begin, at - begin, absolute);
         at++;
     }
     if (end && !c.length)

@@ -88,7 +88,7 @@ static bool find_element(struct pyusdt_term_reader *r, uint32_t count, int64_t n
 }
 
 /* One step of the way.  A character of a string is a whole term's way: *number is it then, and the reader at the end. */
-static bool follow(struct pyusdt_term_reader *r, const struct step *step, int *number)
+static bool follow_step(struct pyusdt_term_reader *r, const struct step *step, int *number)
 {
     struct pyusdt_token t;
 
@@ -123,7 +123,7 @@ int pyusdt_term_text(const uint8_t *term, uint32_t size, const uint8_t *path, ui
     for (const uint8_t *at = path; at < path_end;) {
         if (!take_step(&at, path_end, &step))
             return -EINVAL;
-        if (!follow(&r, &step, &number))
+        if (!follow_step(&r, &step, &number))
             return -ENOENT;
     }
     end = r;

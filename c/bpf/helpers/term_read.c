@@ -10,7 +10,7 @@
 
 #include "shared/term_format.h"
 
-static bool take(struct pyusdt_term_reader *r, unsigned bytes, uint64_t *value)
+static bool read_uint(struct pyusdt_term_reader *r, unsigned bytes, uint64_t *value)
 {
     if ((size_t)(r->end - r->at) < bytes)
         return false;
@@ -26,7 +26,7 @@ static bool take_bytes(struct pyusdt_term_reader *r, struct pyusdt_token *t,
 {
     uint64_t whole;
 
-    if (!take(r, size, &whole))
+    if (!read_uint(r, size, &whole))
         return false;
     t->kind = kind;
     t->data = r->at;
@@ -43,7 +43,7 @@ static bool take_count(struct pyusdt_term_reader *r, struct pyusdt_token *t,
 {
     uint64_t count;
 
-    if (!take(r, size, &count))
+    if (!read_uint(r, size, &count))
         return false;
     t->kind = kind;
     t->count = (uint32_t)count;
@@ -54,7 +54,7 @@ static bool take_integer(struct pyusdt_term_reader *r, struct pyusdt_token *t, u
 {
     uint64_t value;
 
-    if (!take(r, size, &value))
+    if (!read_uint(r, size, &value))
         return false;
     t->kind = KIND_INTEGER;
     t->negative = size == 4 && (int32_t)value < 0;
@@ -67,7 +67,8 @@ static bool take_big(struct pyusdt_term_reader *r, struct pyusdt_token *t)
 {
     uint64_t size, negative;
 
-    if (!take(r, 1, &size) || !take(r, 1, &negative) || size > 8 || (size_t)(r->end - r->at) < size)
+    if (!read_uint(r, 1, &size) || !read_uint(r, 1, &negative) || size > 8 ||
+        (size_t)(r->end - r->at) < size)
         return false;
     t->kind = KIND_INTEGER;
     t->negative = negative != 0;
@@ -81,7 +82,7 @@ static bool take_float(struct pyusdt_term_reader *r, struct pyusdt_token *t)
 {
     uint64_t bits;
 
-    if (!take(r, 8, &bits))
+    if (!read_uint(r, 8, &bits))
         return false;
     t->kind = KIND_FLOAT;
     memcpy(&t->real, &bits, sizeof t->real);
@@ -99,7 +100,8 @@ static bool take_pid(struct pyusdt_term_reader *r, struct pyusdt_token *t)
 {
     uint64_t id, serial, creation;
 
-    if (!take_node(r) || !take(r, 4, &id) || !take(r, 4, &serial) || !take(r, 4, &creation))
+    if (!take_node(r) || !read_uint(r, 4, &id) || !read_uint(r, 4, &serial) ||
+        !read_uint(r, 4, &creation))
         return false;
     t->kind = KIND_PID;
     t->words[0] = (uint32_t)id;
@@ -111,7 +113,7 @@ static bool take_port(struct pyusdt_term_reader *r, struct pyusdt_token *t, unsi
 {
     uint64_t creation;
 
-    if (!take_node(r) || !take(r, size, &t->magnitude) || !take(r, 4, &creation))
+    if (!take_node(r) || !read_uint(r, size, &t->magnitude) || !read_uint(r, 4, &creation))
         return false;
     t->kind = KIND_PORT;
     return true;
@@ -122,12 +124,12 @@ static bool take_ref(struct pyusdt_term_reader *r, struct pyusdt_token *t)
 {
     uint64_t count, creation, word;
 
-    if (!take(r, 2, &count) || count > 5 || !take_node(r) || !take(r, 4, &creation))
+    if (!read_uint(r, 2, &count) || count > 5 || !take_node(r) || !read_uint(r, 4, &creation))
         return false;
     t->kind = KIND_REF;
     t->count = (uint32_t)count;
     for (unsigned i = (unsigned)count; i-- > 0;) {
-        if (!take(r, 4, &word))
+        if (!read_uint(r, 4, &word))
             return false;
         t->words[i] = (uint32_t)word;
     }
@@ -187,7 +189,7 @@ bool pyusdt_term_next(struct pyusdt_term_reader *reader, struct pyusdt_token *to
     uint64_t tag;
 
     memset(token, 0, sizeof *token);
-    if (take(reader, 1, &tag) && take_token(reader, token, tag))
+    if (read_uint(reader, 1, &tag) && take_token(reader, token, tag))
         return true;
     reader->at = reader->end; /* nothing behind it can be told apart */
     return false;
