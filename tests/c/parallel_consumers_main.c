@@ -1,5 +1,5 @@
 /*
- * A tracer with several consumers: crew_main PROGRAM CONSUMERS PID; for test_crew.py, which writes the program's file.
+ * A tracer with several consumers: parallel_consumers_main PROGRAM CONSUMERS PID; for test_parallel_consumers.py, which writes the program's file.
  *
  * Traces that process until it is gone. Prints one line of JSON: the session's statistics; firings that the clauses have seen by
  * the first words of each map's values (all consumers' together), and how many of the consumers have seen one.

@@ -21,17 +21,17 @@ pyusdt*:::*-i4* { @tid[tid] = count(); @text[substr(copyinstr(arg5), 0, 2)] = qu
 pyusdt*:::*-i4* /arg1 % 2/ { this->half = arg1 / 2; @half = sum(this->half); }"""
 
 
-def crew_main(build, variant):
+def parallel_consumers_main(build, variant):
     """The program, with all of the tracer that it needs."""
     variant = "asan" if build.sanitize and variant != "tsan" else variant
-    program = build.folder / variant / "crew_main"
+    program = build.folder / variant / "parallel_consumers_main"
     if not program.exists():
         further = [ROOT / f"c/{each}.c" for each in FURTHER if each not in CORE]
         subprocess.run(
             [
                 "gcc",
                 *build.options(variant),
-                HERE / "crew_main.c",
+                HERE / "parallel_consumers_main.c",
                 *further,
                 *build.objects(variant),
                 "-o",
@@ -43,7 +43,7 @@ def crew_main(build, variant):
 
 
 def written(program, path):
-    """A compiled script, as crew_main reads it."""
+    """A compiled script, as parallel_consumers_main reads it."""
     clauses = [
         (insn.encode(clause.code), insn.encode(clause.counting or [])) for clause in program.clauses
     ]
@@ -62,7 +62,7 @@ def test_each_event_is_seen_once(world, tmp_path, variant, consumers):
     each = 6000
     program = compile_program(SCRIPT)
     command = [
-        crew_main(world.build, variant),
+        parallel_consumers_main(world.build, variant),
         written(program, tmp_path / "program"),
         str(consumers),
     ]

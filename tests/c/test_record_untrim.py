@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.parametrize("variant", ["plain", "asan"])
 def test_cut_records_are_made_whole(build, variant):
     run = subprocess.run(
-        [build.program("cut_main", variant), "3000"],
+        [build.program("record_untrim_main", variant), "3000"],
         capture_output=True,
         text=True,
         timeout=60,
