@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Names and lines of code objects in another process.
 
 - An address without a code object is a frame "?".
@@ -18,8 +17,6 @@ from .remote_python import unpack_word
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .remote_python import RemotePython
-
-    _bytes = bytes  # in a class that has a method of that name
 
 LONGEST = 1000  # characters
 LARGEST = 1 << 20  # bytes
@@ -62,7 +59,7 @@ class _Code:
     name: str
     same: list[int]
     size: int
-    table: _bytes
+    table: bytes
 
 
 _FREED = "?"
@@ -106,7 +103,7 @@ class CodeObjects:
         begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
         # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
         text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
-        found: _bytes = record[min(self._identity) :] + length.to_bytes(8, "little") + text
+        found: bytes = record[min(self._identity) :] + length.to_bytes(8, "little") + text
         return found
 
     def read_frame(self, address: int, instr: int) -> Frame:
@@ -204,7 +201,7 @@ class CodeObjects:
         if not compact or kind not in _KINDS:
             raise ValueError("no text")
         where = address + layout["unicode_ascii_data" if ascii_only else "unicode_data"]
-        data = self._memory.read(where, min(length, LONGEST) * kind)
+        data: bytes = self._memory.read(where, min(length, LONGEST) * kind)
         return data.decode(_KINDS[kind], "replace") + ("…" if length > LONGEST else "")
 
     def read_bytes(self, address: int) -> bytes:
@@ -213,4 +210,5 @@ class CodeObjects:
         size = unpack_word(self._memory.read(address, layout["bytes_data"]), layout["bytes_size"])
         if size > LARGEST:
             raise ValueError("too long")
-        return self._memory.read(address + layout["bytes_data"], size)
+        data: bytes = self._memory.read(address + layout["bytes_data"], size)
+        return data

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The stacks of all threads of a CPython process, read once.
 
 - Threads are in the order of their creation.
@@ -265,7 +264,7 @@ def _read_glibc_tid(python: RemotePython, raw: RawThread) -> int | None:
     if not offset:
         return None
     try:
-        return struct.unpack("=I", python.memory.read(raw.ident + offset, 4))[0]
+        return int(struct.unpack("=I", python.memory.read(raw.ident + offset, 4))[0])
     except OSError as error:
         if error.errno == errno.EFAULT:
             return 0

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Python objects in the memory of another process: types, dicts, sets, attributes, as far as
 asyncio's tasks need them.
 
@@ -115,7 +114,7 @@ class RemoteObjects:
                     "=QQQ", self._memory.read(start + indexes + 24 * index, 24)
                 )
                 if found == number:
-                    return value
+                    return int(value)
             perturb >>= 5
             at = 5 * at + perturb + 1
         raise LookupError(number)

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Call frame information: the tables of .eh_frame that compilers write for exceptions.
 
 - The file is untrusted: invalid data raise elf.BadFile or IndexError, every table is bounded, and
@@ -71,7 +70,7 @@ class _ByteReader:
     def read_number(self, shape: str) -> int:
         [value] = struct.unpack_from(f"={shape}", self._data, self.at)
         self.at += struct.calcsize(f"={shape}")
-        return value
+        return int(value)
 
     def read_uleb(self, signed: bool = False) -> int:
         value = shift = 0
