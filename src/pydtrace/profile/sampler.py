@@ -39,17 +39,15 @@ WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
 _CONFIRMED_LIMIT = 1 << 16  # code objects
-_FRESH = (
-    0.5  # seconds for which each look tries whether a process that was started is a Python by now
-)
-_LOOK = 0.01  # seconds of a child that may lie between the last look at it and its end
-_REST = 20  # times as long as a look at the kernel's list of threads took there is none
+_FRESH = 0.5  # seconds for which each round checks whether a new process is a Python
+_LOOK = 0.01  # seconds of a child between its last sample and its end
+_REST = 20  # the pause between two reads of the kernel's list of threads, in durations of one
 
 
 class SamplerOptions:
-    """which: RUNNING, GIL or ALL; lines: lines are told apart, not functions alone; threads: threads are; frames: of a stack, at most;
+    """which: RUNNING, GIL or ALL; lines: a frame has its line, not only its function; threads: threads are separate; frames: of a stack, at most;
     native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
-    tasks, tags: tasks of asyncio, tags are told apart."""
+    tasks, tags: asyncio tasks, tags are separate."""
 
     __slots__ = ("frames", "lines", "native", "stop", "tags", "tasks", "threads", "which")
 
@@ -83,7 +81,7 @@ class ThreadFinder:
         self._next = 0.0  # when the list may be read again: it may be long, and a process may show new threads all the time
 
     def find_thread(self, raw: RawThread, alone: bool) -> KernelThread | None:
-        """Its kernel_side.Task as it is now, or None.  alone: it is the only one of Python's."""
+        """Its proc_threads.KernelThread as it is now, or None.  alone: Python has no other thread."""
         task = self._find_listed(raw, alone)
         if task is None and time.monotonic() >= self._next:
             self._read_threads()
@@ -112,7 +110,7 @@ class ThreadFinder:
 
 
 class SampledProcess:
-    """One that is sampled.  child: it was started by this one.  Raises NoStacks where it is none that can be."""
+    """A sampled process.  child: this process started it.  Raises StackReadError if it cannot be sampled."""
 
     def __init__(
         self, pid: int, profile: Profile, options: SamplerOptions, child: bool = False
@@ -134,15 +132,17 @@ class SampledProcess:
         self._known: dict[
             tuple[bytes, int], tuple[Place, ...]
         ] = {}  # (stack, flags) -> tuple of Place
-        self._confirmed: dict[int, bytes] = {}  # code object -> its identity, the same at two looks
+        self._confirmed: dict[
+            int, bytes
+        ] = {}  # code object -> its identity, the same at two samples
         self._unsure: list[
             tuple[str, RawThread, Sequence[AnyFrame], Mapping[int, bytes | None]]
-        ] = []  # samples of the last look whose names are not believed yet: (thread, raw, frames, {code object: identity})
+        ] = []  # samples of the last round whose names are not confirmed yet: (thread, raw, frames, {code object: identity})
         self._threads = ThreadFinder(self.python)
         self._renewed = time.monotonic()
 
     def sample_threads(self) -> None:
-        """One sample of each of its threads that count.  Raises NoStacks."""
+        """One sample of each of its threads that count.  Raises StackReadError."""
         self._expire_caches()
         found = []
         self._resolve_unsure()
@@ -185,7 +185,7 @@ class SampledProcess:
         return new
 
     def _resolve_unsure(self) -> None:
-        """The samples of the last look that wait for it to be known whether their names were right."""
+        """Add the samples of the last round, now that their names can be confirmed."""
         if len(self._confirmed) > _CONFIRMED_LIMIT:
             self._confirmed.clear()
         unsure, self._unsure = self._unsure, []
@@ -250,7 +250,7 @@ class SampledProcess:
     def close(self) -> None:
         if self.python.memory.is_same_process():
             self._resolve_unsure()
-        for thread, raw, frames, _ in self._unsure:  # nobody can say any more
+        for thread, raw, frames, _ in self._unsure:  # it is too late to confirm them
             self._add_sample(thread, raw, self._make_frame_keys(raw, frames))
         self._unsure = []
         for each in (self._native, self._capture):
@@ -277,7 +277,7 @@ class SampledProcess:
         )
 
     def _thread_label(self, raw: RawThread, task: KernelThread | None) -> str:
-        """What its samples are told apart by."""
+        """The label of its samples."""
         thread = []
         if self._options.threads:
             name = self._names.find_name(raw.home, raw.ident, task) or "thread"
@@ -405,7 +405,7 @@ class Sampler:
                     del self._waiting[pid]
 
     def add_children(self) -> None:
-        """Those of all that are here, and theirs; what ended before a look is counted."""
+        """Add children of all processes; those that ended unseen are counted."""
         for pid in [*self._processes, *self._waiting]:
             found = proc_threads.list_children(pid)
             self._unseen.count_ended(pid, found)

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 DEEPEST = 1000
 _MOST = 10_000  # tasks of an interpreter
 _FRAMES = 1 << 18  # of all tasks
-_AGAIN = 1.0  # seconds, where a module does not tell what it should
+_AGAIN = 1.0  # seconds until the next try, if a module lacks its words
 _KEPT = 4096  # values of a thread
 _LOOP_WORDS = 4  # of a thread's state in 3.13, among which the loop is
 _BY_THREAD, _BY_LOOP = (
     ("_asyncio", "current_task"),
     ("asyncio.tasks", "_current_tasks"),
-)  # what is there once asyncio is
+)  # present once asyncio is loaded
 _RUNNING, _HOLDER = "__asyncio_running_event_loop__", "_RunningLoopHolder"
-_OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio tells where
+_OWN_LIST = 14  # from 3.14 on a thread has a list of its tasks, and _asyncio has its offset
 _SECTION = ".AsyncioDebug"
 _STATE_10 = 108  # f_state in a frame of 3.10
 _STATE_BEFORE = 5  # bytes that gi_frame_state is before gi_iframe, from 3.11 on
@@ -71,7 +71,7 @@ def none_on_error(function: Callable[..., T], *arguments: Any) -> T | None:
 
 class AsyncTask:
     """frames: innermost first; awaits: the name of the type of what the innermost awaits, or None while it runs;
-    marks: what is wrong with it."""
+    marks: what could not be read of it."""
 
     __slots__ = ("awaits", "frames", "marks", "name")
 
@@ -88,7 +88,7 @@ class AsyncioTasks:
         self._modules = RemoteModules(python, codes)
         self._loop_offset: int | None = None
         self._loop_word: int | None = None  # in 3.13; None: not known yet
-        self._next = 0.0  # where a thread has its loop; when that is looked for next
+        self._next = 0.0  # when the search for the offset may be tried again
         self._rows: dict[
             int, tuple[int, int, int, int]
         ] = {}  # {thread: where find_running() has found its task}
@@ -98,7 +98,7 @@ class AsyncioTasks:
         self.word = python.read_word
 
     def read_all(self, threads: Sequence[ThreadStack]) -> list[AsyncTask]:
-        """[AsyncTask] of all interpreters; threads: [snapshot.Thread]."""
+        """[AsyncTask] of all interpreters; threads: [python_threads.ThreadStack]."""
         found = []
         for interpreter in dict.fromkeys(
             thread.interpreter for thread in threads if thread.interpreter
@@ -153,7 +153,7 @@ class AsyncioTasks:
         return task
 
     def is_still_running(self, thread: int, interpreter: int, task: int) -> bool:
-        """Whether find_running() would give the same again.  It takes few looks at the process: what is read meanwhile is of this task."""
+        """Whether find_running() would give the same again.  It reads little, and what was read in between belongs to this task."""
         if self._loop_offset:
             return self._read_thread_task(thread) == task
         if not task or thread not in self._rows:
@@ -230,7 +230,7 @@ class AsyncioTasks:
             return None
 
     def _walk_task_lists(self, interpreter: int, threads: Iterable[int]) -> list[int]:
-        """By the words that the module _asyncio tells: of a task, an interpreter, a thread."""
+        """The tasks in the lists of an interpreter and its threads, by the offsets in _asyncio."""
         told = self._read_debug_offsets()
         node, of_interpreter, of_thread = (told[i] for i in (6, 8, 12))
         heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
@@ -242,7 +242,7 @@ class AsyncioTasks:
         ]
 
     def _read_debug_offsets(self) -> list[int]:
-        """What the module _asyncio tells of a task (0 to 6), an interpreter (7, 8) and a thread."""
+        """The offsets in the module _asyncio: of a task (0 to 6), an interpreter (7, 8) and a thread."""
         told = [
             each % (1 << 20)
             for each in struct.unpack(
@@ -288,7 +288,7 @@ class AsyncioTasks:
         return AsyncTask(name, frames[::-1], awaits) if frames else None
 
     def _read_task_name(self, address: int) -> str:
-        """A text; from 3.13 on a number until somebody asks for it."""
+        """A text; from 3.13 on a number until the first read of the name."""
         if self._objects.read_type_name(address) != "int":
             return self._codes.read_text(address)
         digit = int.from_bytes(
@@ -340,7 +340,7 @@ class AsyncioTasks:
         return self._objects.read_int(state, 1) == (_EXECUTING_15 if minor >= 15 else 0)
 
     def _find_awaited(self, frame: int) -> int:
-        """What stands on top of a suspended frame's values; 0: there is nothing."""
+        """The value on top of a suspended frame's stack; 0: there is none."""
         layout, minor = self._layout, self._layout["minor"]
         top = frame + layout["frame_top"]
         if minor == 9 or minor >= 14:

@@ -63,11 +63,11 @@ class _Code:
 
 
 _FREED = "?"
-_NAME = 80  # bytes of the object that a name is, which tell it from others
+_NAME = 80  # bytes of a name's object, which identify it
 
 
 def unknown_frame(address: int = 0) -> Frame:
-    """The frame of what is no code object any more."""
+    """The frame of an address that is not a code object any more."""
     return Frame(_FREED, _FREED, None, address)
 
 
@@ -82,7 +82,7 @@ class CodeObjects:
         layout = self._layout
         self._name = layout["code_qualname"] or layout["code_name"]
         self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
-        # no more of it than there is: behind an object its memory may end
+        # not more than the object has: its memory may end behind it
         self._size = 8 + max(*self._identity, layout["code_firstlineno"], layout["bytes_size"])
 
     def expire_frames(self) -> None:
@@ -91,7 +91,7 @@ class CodeObjects:
         self._texts = 0
 
     def read_identity(self, address: int) -> bytes | None:
-        """What tells a code object from others that take its place: itself, and its name.  None: there is none."""
+        """The identity of a code object: its fields and its name.  None: there is none."""
         layout = self._layout
         try:
             record = self._memory.read(address, self._size)
@@ -120,7 +120,7 @@ class CodeObjects:
         return found
 
     def interpreter_frame(self, address: int) -> Frame:
-        """What stands behind the frames of a sub-interpreter: a Frame with its id, as `_interpreters.list_all()` has it."""
+        """The frame behind those of a sub-interpreter: its id, as in `_interpreters.list_all()`."""
         try:
             number = str(unpack_word(self._memory.read(address + self._layout["interp_id"], 8), 0))
         except OSError:
@@ -156,7 +156,7 @@ class CodeObjects:
         return known
 
     def forget_code(self, address: int) -> None:
-        """Another code object has its place, whose name, file and lines may lie where those of this one lay."""
+        """Another code object replaced it; its name, file and lines may be at the same addresses."""
         self._known.pop(address, None)
         self._frames.clear()
 

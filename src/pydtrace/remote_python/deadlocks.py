@@ -37,7 +37,7 @@ _WRONG = (OSError, LookupError, ValueError)
 
 
 class LockReader:
-    """codes: code.Codes."""
+    """codes: code_objects.CodeObjects."""
 
     def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._layout, self._memory = python, python.layout, python.memory
@@ -48,7 +48,7 @@ class LockReader:
         self._number = syscall_numbers.syscall_numbers(os.uname().machine)["futex"]
 
     def find_waiting(self, threads: Iterable[ThreadStack]) -> dict[int, int]:
-        """{thread id: id of the thread that holds what it waits for}; threads: [snapshot.Thread]."""
+        """{thread id: id of the thread that holds what it waits for}; threads: [python_threads.ThreadStack]."""
         known = [
             (thread.kernel_thread.tid, thread.address)
             for thread in threads
@@ -78,7 +78,7 @@ class LockReader:
             return None
 
     def _lock_keys(self, futex: int) -> tuple[int, ...]:
-        """What may tell the lock from others: its semaphore, or the lock itself, which from 3.13 on a waiting thread notes before a semaphore
+        """The keys of a lock: its semaphore, or the lock itself, which from 3.13 on a waiting thread stores before a semaphore
         of its own."""
         try:
             return futex, self.word(futex - 8)
@@ -144,7 +144,7 @@ class LockReader:
         )
 
     def _find_lock(self, value: int) -> int | None:
-        """The lock that a value is, or whose __exit__ it is, or None."""
+        """The lock, if a value is one or the __exit__ of one, else None."""
         try:
             name = self._objects.read_type_name(value)
             if (

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 NO_REGISTERS = "a register is not known"  # as Unwinder.unwind_copy() says it
 NO_CODE = "it leads to where no code is"
 NO_COPY = "it could not be stopped, or went on"
-_REFRESH_INTERVAL = 0.1  # seconds between looks whether it has loaded files
+_REFRESH_INTERVAL = 0.1  # seconds between two reads of its mappings
 _TRIES = 5  # until no thread has moved
 
 
 class NativeStacks:
-    """Of one process.  memory: _tracer.Memory; child: it was started by this one.  close() it.  Raises NoStacks."""
+    """Of one process.  memory: _tracer.Memory; child: this process started it.  close() it.  Raises StackReadError."""
 
     def __init__(self, memory: Memory, child: bool = False) -> None:
         self.pid = memory.pid
@@ -95,7 +95,7 @@ def dump_threads(
     codes: CodeObjects | None,
     walker: Walker | None,
 ) -> list[ThreadStack]:
-    """[Thread].  python, codes, walker: None where it is no Python.  Raises NoStacks."""
+    """[Thread].  python, codes, walker: None if it is no Python.  Raises StackReadError."""
     native = NativeStacks(memory)
     try:
         for _ in range(_TRIES):

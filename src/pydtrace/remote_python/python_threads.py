@@ -78,7 +78,7 @@ class RawThread:
 
     @property
     def was_running(self) -> bool:
-        """Whether it went on while it was read.  One that does not stands still, or is in a function of C."""
+        """Whether it ran while it was read.  Else it is stopped, or in a C function."""
         return bool(self.flags & (_MOVED | _tracer.STACK_RAN))
 
     @property
@@ -108,7 +108,7 @@ class RawThread:
 
 class ThreadStack:
     """address: of its PyThreadState; ident: its threading.get_ident(); home: as a Raw has it; name: see thread_names.py; task:
-    kernel_side.Task, or None where it could not be told which it is; marks: what is wrong with the stack; native: what there is to say of
+    proc_threads.KernelThread, or None if it is unknown; marks: what could not be read of the stack; native: what there is to say of
     its native frames, in words, or None.  raw: None where it is none of Python's."""
 
     __slots__ = (
@@ -142,7 +142,7 @@ class ThreadStack:
 
 
 def read_raw_threads(walker: Walker, pid: int) -> list[RawThread]:
-    """[Raw], in the order in which the threads began.  Raises NoStacks."""
+    """[Raw], in the order in which the threads began.  Raises StackReadError."""
     try:
         data = walker.walk()
     except OSError as error:
@@ -160,7 +160,7 @@ def _merge_interpreters(found: list[RawThread]) -> list[RawThread]:
     stand behind those of the interpreter that it has called, and a frame between them names it.  found: begins with the main interpreter.
 
     The called one is the one that holds its interpreter's lock, else the one that is not the main interpreter's, which is always the first
-    caller.  Where that leaves several, nobody knows the order, and they stay apart.  A state without frames runs nothing.
+    caller.  If several are left, their order is unknown, and they stay separate.  A state without frames runs nothing.
     """
     if len({raw.interpreter for raw in found}) < 2:
         return found
@@ -207,7 +207,7 @@ def reread_moving(python: RemotePython, walker: Walker, found: list[RawThread]) 
 def read_threads(
     python: RemotePython, walker: Walker, codes: CodeObjects, stop: bool = False
 ) -> list[ThreadStack]:
-    """[Thread]: all that are there now.  stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
+    """The stacks of all threads.  stop: a thread whose stack changes is stopped while it is read.  Raises StackReadError."""
     codes.expire_frames()
     found = read_raw_threads(walker, python.pid)
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .remote_python import RemotePython
 
-_INTERPRETERS = 1000  # that are looked at
+_INTERPRETERS = 1000  # at most
 
 
 def cancel_script(python: RemotePython, path: str) -> bool:

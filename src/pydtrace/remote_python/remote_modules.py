@@ -31,7 +31,7 @@ class RemoteModules:
         self._time = CpuTimeBudget(_AT_ONCE, _SHARE)
 
     def find_member(self, interpreter: int, module: str, name: str) -> int | None:
-        """The address of what a module has by this name, None while it is not loaded.  Raises OSError, LookupError: it can not be told."""
+        """The address of what a module has by this name, None while it is not loaded.  Raises OSError, LookupError if that is unknown."""
         key = interpreter, module, name
         if key in self._found:
             return self._found[key]

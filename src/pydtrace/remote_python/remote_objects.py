@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST = 1 << 16
 _NAME = 64  # bytes of a type's name
-_BITS = 40  # of the greatest dict that is believed
+_BITS = 40  # of the largest dict that is read
 _PROBES, _EMPTY = 64, -1
 _BASE = 232  # bytes from a type's name to what it is derived from
 _DEEPEST = 16  # types
@@ -32,7 +32,7 @@ _SHARED_KEYS = {
 
 
 class RemoteObjects:
-    """codes: a code.Codes, which reads texts."""
+    """codes: a code_objects.CodeObjects, which reads texts."""
 
     def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._codes, self._layout = python, codes, python.layout
@@ -99,7 +99,7 @@ class RemoteObjects:
         return self.word(address + self._head)
 
     def find_int_key(self, address: int, number: int) -> int:
-        """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), looked for as a dict does; 0: none."""
+        """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), found by its hash; 0: none."""
         start, indexes, size, count, with_hash = self._read_keys_layout(self._keys_address(address))
         width, at, perturb = indexes // size, number, number
         if not with_hash:
@@ -139,7 +139,7 @@ class RemoteObjects:
         return keys + 40, size * each, size, self.word(keys + 32), True
 
     def find_text_key(self, address: int, name: str, most: int = MOST) -> int:
-        """The value of a text key of a dict, looked for among the first so many."""
+        """The value of a text key of a dict, searched in its first `most` rows."""
         for key, value in self.read_items(address, most):
             if self._is_text(key, name):
                 return value

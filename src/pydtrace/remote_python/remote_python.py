@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _SYMBOL, _VERSION = "_PyRuntime", "Py_Version"
 _SECTION = ".PyRuntime"  # in which the symbol is, and nothing else: it is there if the symbol is not exported
-_TOLD = 13  # from 3.13 on the interpreter itself tells the offsets
+_TOLD = 13  # from 3.13 on the runtime has the offsets (_Py_DebugOffsets)
 _OF_FOLDER = re.compile(r"python3\.(\d+)")
 
 
 class StackReadError(Exception):
-    """The stacks can not be read; the message says why, whatever names are in it."""
+    """The stacks cannot be read; the message says why, and is safe for a terminal."""
 
     def __init__(self, message: str) -> None:
         super().__init__(escape_for_terminal(message))
@@ -63,7 +63,7 @@ class PythonNotFound(StackReadError):
 
 
 def make_read_error(pid: int, error: OSError) -> StackReadError:
-    """NoStacks for an OSError of a process."""
+    """StackReadError for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
         return ProcessNotFound.for_pid(pid)
     if error.errno in (errno.EPERM, errno.EACCES):
@@ -143,7 +143,7 @@ class RemotePython:
         self.maps = [each for each in map(maps.parse_mapping, maps.read_maps(self.pid)) if each]
 
     def check_running(self) -> None:
-        """Raises NoStacks where the process is not the one any more, or its interpreter is not there (yet)."""
+        """Raises StackReadError if another process has the id now, or the interpreter has not started or has ended."""
         try:
             head = self.read_word(self.runtime + self.layout["runtime_interpreters"])
         except OSError as error:
@@ -236,7 +236,7 @@ class RemotePython:
             raise make_read_error(self.pid, error) from None
 
     def _read_debug_offsets(self) -> dict[str, int] | None:
-        """The layout that 3.13 and later tell, or None."""
+        """The layout in the runtime of 3.13 and later, or None."""
         try:
             found: dict[str, int] = _tracer.python_layout_from_words(
                 self.memory.read(self.runtime, _tracer.LAYOUT_SIZE)

@@ -33,7 +33,7 @@ _LOOK = 0.1  # seconds
 
 
 class ThreadArg0:
-    """unknown: how often it could not be told."""
+    """unknown: how often the task was not known."""
 
     def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._objects = python, RemoteObjects(python, codes)
@@ -44,11 +44,11 @@ class ThreadArg0:
         )
         self._head = python.layout["object_type"] + 8
         self._pid = proc_threads.read_inner_pid(python.pid)
-        self._threads: dict[int, int] = {}  # {thread: interpreter} of the last look
+        self._threads: dict[int, int] = {}  # {thread: interpreter} of the last sample
         self._seen: dict[
             int, tuple[int | None, str | None]
         ] = {}  # {thread: (its task, the text of that)} of this one
-        self._until = 0.0  # when a look has to be over
+        self._until = 0.0  # when the reads of this sample have to end
         self.unknown = 0
 
     def read_tasks(self) -> None:
@@ -71,7 +71,7 @@ class ThreadArg0:
         before, self._threads = self._threads, {raw.thread: raw.interpreter for raw in raws}
         self._seen.update(
             (thread, (0, "")) for thread in self._threads if thread not in before
-        )  # a new one is believed without a task
+        )  # a new thread counts as one without a task
         self._seen = {
             thread: self._seen[thread]
             for thread, interpreter in self._threads.items()
@@ -93,7 +93,7 @@ class ThreadArg0:
         return data.decode("utf-8", "ignore").encode() + b">"
 
     def _read_task(self, thread: int, interpreter: int) -> tuple[int | None, str | None]:
-        """(the task that runs in a thread, 0: none, None: it can not be told; its text)."""
+        """(the task that runs in a thread, 0: none, None: unknown; its text)."""
         task = none_on_error(self._tasks.find_running, thread, interpreter)
         return task, none_on_error(self._format_task, interpreter, task) if task else ""
 

@@ -29,7 +29,7 @@ _DEFAULT = re.compile(r"Task-\d+")
 
 
 class ThreadLabels:
-    """tasks, tags: what is wanted."""
+    """tasks, tags: which labels are read."""
 
     def __init__(self, python: RemotePython, codes: CodeObjects, tasks: bool, tags: bool) -> None:
         self._readers: list[_TaskLabel | _TagLabel] = []
@@ -37,7 +37,7 @@ class ThreadLabels:
             self._readers.append(_TaskLabel(python, codes))
         if tags:
             self._readers.append(_TagLabel(python, codes))
-        self._threads: dict[int, int] = {}  # those of the last look: {thread: interpreter}
+        self._threads: dict[int, int] = {}  # of the last sample: {thread: interpreter}
         self._before: dict[int, list[int | None]] = {}
 
     def read_before(self) -> None:
@@ -49,7 +49,7 @@ class ThreadLabels:
         self._threads = {}
 
     def read_labels(self, raw: RawThread) -> list[str]:
-        """[text], of what is wanted."""
+        """The labels, as texts."""
         self._threads[raw.thread] = raw.interpreter
         now = self._read_values(raw.thread, raw.interpreter)
         before = self._before.get(raw.thread, now)
@@ -81,7 +81,7 @@ class _TaskLabel:
         return "task " + (none_on_error(self._find_task_name, now) or UNKNOWN)
 
     def _find_task_name(self, task: int) -> str:
-        """What it was called; its coroutine's function where nobody gave it a name."""
+        """Its name; the function of its coroutine if it has only a default name."""
         name = self._tasks.read_name(task)
         code = self._tasks.read_code(task) if _DEFAULT.fullmatch(name) else None
         return self._codes.read_frame(code, 0).name if code is not None else name
@@ -122,7 +122,7 @@ class _TagLabel:
         return none_on_error(self._find_context, thread) or 0
 
     def _find_context(self, thread: int) -> int:
-        """Where a thread has its context: no version tells it."""
+        """The offset of a thread's context, which no version publishes."""
         words = struct.unpack(f"={_THREAD // 8}Q", self._python.memory.read(thread, _THREAD))
         return next(
             (

@@ -40,7 +40,7 @@ class ThreadNames:
 
     def find_name(self, interpreter: int, ident: int, task: KernelThread | None) -> str | None:
         """The name in threading.enumerate(), else the kernel's; None: neither is known.  ident: the thread's threading.get_ident(); task: its
-        kernel_side.Task or None."""
+        proc_threads.KernelThread or None."""
         key = interpreter, ident, task.tid if task else None
         found, read_at = self._known.get(key, (None, 0.0))
         now = time.monotonic()

@@ -94,7 +94,7 @@ class _ByteReader:
         return number
 
     def read_pointer(self, encoding: int) -> int:
-        """An address, which may be relative to where it stands."""
+        """An address, which may be relative to its own place."""
         shape, here = _POINTERS.get(encoding & 15), self._address + self.at
         if shape is None or encoding & 0x60:
             raise BadFile("a pointer of its tables has an unknown form")
@@ -240,7 +240,7 @@ class FrameTables:
                 if until >= end:
                     break
         except (BadFile, IndexError, KeyError, ValueError, struct.error):
-            pass  # what stands before it is true
+            pass  # the rows before it are valid
 
     def _find_entry(self, address: int) -> int | None:
         """The address of the entry of the function that begins last before an address."""
@@ -464,7 +464,7 @@ def evaluate_expression(
     word: Callable[[int], int],
     first: int | None = None,
 ) -> int:
-    """Of a DWARF expression without jumps.  registers: {number: value}; word: what is at an address; first: what it begins with.
+    """The value of a DWARF expression without jumps.  registers: {number: value}; word: what is at an address; first: what it begins with.
     Raises BadFile, IndexError, KeyError, struct.error, and what word() does."""
     data, stack = _ByteReader(expression), [] if first is None else [first]
     while data:

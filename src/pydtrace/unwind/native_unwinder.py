@@ -135,7 +135,7 @@ class NativeCode:
         self._pid, self._time = pid, CpuTimeBudget(*_NAMES)
         self._modules: dict[
             tuple[str, int, str], _MappedFile | None
-        ] = {}  # None: it can not be read
+        ] = {}  # None: the file cannot be read
         self._rows: dict[tuple[_MappedFile, int], CfiRow | None] = {}
         self.read_maps()
 
@@ -272,13 +272,13 @@ def _step_by_pointer(registers: Mapping[int, int], word: Word) -> dict[int, int]
     return {**registers, FP: word(pointer), PC: word(pointer + 8) & _ADDRESS, SP: pointer + 16}
 
 
-# --- beside Python's -----------------------------------------------------------------------
+# --- with Python frames -----------------------------------------------------------------------
 
 _EVAL = "_PyEval_EvalFrameDefault"
 
 
 def interleave_frames(native: list[Any], calls: list[Any]) -> list[Any]:
-    """Frames of both, innermost first: in the place of each call of the interpreter's C function those that it runs.  calls: snapshot.Raw's
+    """Native and Python frames, innermost first: each call of the interpreter's C function is replaced by the frames that it runs.  calls: RawThread's
     calls().  That function is found by what it keeps on its stack, or else by its name, which not every program has."""
     if not calls:
         return native

@@ -55,7 +55,7 @@ _FIELDS = (
 )
 FIELD = {name: 24 + 4 * index for index, name in enumerate(_FIELDS)}  # their offsets, u32 each
 SIZE = 24 + 4 * len(_FIELDS)
-FRAME_MOST = 248  # bytes of a frame that are looked at
+FRAME_MOST = 248  # bytes of a frame that are read
 _OLD, _TAGGED = (
     11,
     14,
@@ -63,7 +63,7 @@ _OLD, _TAGGED = (
 
 
 class Misfit(Exception):
-    """A layout that can not be."""
+    """An impossible layout."""
 
 
 def pack(layout: Mapping[str, int], runtime: int, stamp: int, by_id: bool) -> bytes:

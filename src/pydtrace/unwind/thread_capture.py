@@ -45,7 +45,7 @@ _RESTARTABLE = {
 
 
 class ThreadCopy:
-    """registers: {number in DWARF: value}, all of them or those that the kernel tells; data: the stack from its pointer on."""
+    """registers: {number in DWARF: value}, all, or those that /proc shows; data: the stack from its pointer on."""
 
     __slots__ = ("data", "registers", "start", "syscall_words")
 
@@ -70,9 +70,7 @@ class ThreadCapture:
 
     def __init__(self, memory: Memory, child: bool = False) -> None:
         self._memory, self._child = memory, child
-        self._late: set[int] = (
-            set()
-        )  # threads that were asked to stop, and had not when there was no more time to wait: they do by and by
+        self._late: set[int] = set()  # threads that had not stopped in time, and may stop later
 
     @property
     def has_late(self) -> bool:
@@ -86,7 +84,7 @@ class ThreadCapture:
             _tracer.continue_threads({*self._stop_threads(late), *late})
 
     def read_stopped(self, tids: Iterable[int], read: Callable[[], T]) -> tuple[Collection[int], T]:
-        """({threads that stood still meanwhile}, what read() gave)."""
+        """({threads that were stopped during read()}, its result)."""
         stopped = {}
         try:
             stopped = self._stop_threads({*tids, *self._late})
@@ -138,7 +136,7 @@ class ThreadCapture:
         }, found
 
     def _stop_threads(self, tids: Iterable[int]) -> dict[int, dict[int, int]]:
-        """{thread that stands still: its registers}."""
+        """{stopped thread: its registers}."""
         tids = [*tids][: _tracer.MOST_STOPPED]
         self._late.difference_update(tids)
         if not tids:
@@ -184,7 +182,7 @@ class ThreadCapture:
             return False
 
     def _copy_stack(self, start: int, most: int) -> bytes:
-        """As much of it as there is, up to about `most` bytes."""
+        """The stack from `start` on, up to about `most` bytes."""
         data, at = [], start
         while at - start < most:
             size = _STEP - at % _STEP

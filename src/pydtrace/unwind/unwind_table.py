@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydtrace.symbols import elf
 
 _TIME_LIMIT = 20.0  # seconds of a processor
-_RULES = 1 << 12  # different ones whose meaning is kept: the C library has 300
+_RULES = 1 << 12  # different ones that are cached: the C library has 300
 _BP, _SP, _PC = 6, 7, 16
 _WORD = 8
 _RETURNS = (dwarf_cfi.OFFSET, -_WORD)
@@ -69,7 +69,7 @@ def build_table(
             )
             rule = known.get(key)
             if rule is None:
-                if len(known) == _RULES:  # a stranger's file may have millions
+                if len(known) == _RULES:  # an untrusted file may have millions
                     known.clear()
                 rule = known[key] = encode_rule(row)
             if rule != last:
