@@ -1,8 +1,8 @@
-"""Which engine traces: the one that -x engine names, or the embedded one where it knows the probes, else the kernel;
-where there is no Linux kernel, dtrace(1).
+"""Selects and opens the engine that traces a program.
 
-In: a compiled program, options, targets.  Out: an opened engine, and why it is that one.
-Always: an engine that was named is the one that runs or fails; no other takes its place.
+- An engine that -x engine names runs or fails; no other replaces it.
+- Otherwise the embedded engine traces if it knows all the probes, else the kernel engine.
+- Without a Linux kernel, dtrace(1) replaces the kernel engine.
 """
 
 from __future__ import annotations
@@ -400,9 +400,9 @@ def _list_pending_python_probes(
     wanted = [desc for desc in descriptions or () if is_python_probe(desc)]
     if not (targets.command and wanted):
         return []
-    from pydtrace.engine.embedded.provider_injection import into_command
+    from pydtrace.engine.embedded.provider_injection import inject_into_command
 
-    rows, lack = into_command(targets.command, wanted)
+    rows, lack = inject_into_command(targets.command, wanted)
     if lack:
         raise EngineError(lack)
     return rows

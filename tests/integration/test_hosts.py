@@ -654,7 +654,7 @@ def policy(tmp_path, pydtrace):
             timeout=120,
         )
 
-    run.audit = lambda: (tmp_path / "audit").read_text()
+    run.write_audit = lambda: (tmp_path / "audit").read_text()
     return run
 
 
@@ -688,8 +688,8 @@ def test_what_a_host_does_not_allow(text, words, why, policy):
     if "so nothing is allowed" not in why:
         assert re.fullmatch(
             r"\S+ \[\d+\] pydtrace --serve: uid=\d+ from=- script=[0-9a-f]{16} .*refused: .*\n",
-            policy.audit(),
-        ), policy.audit()
+            policy.write_audit(),
+        ), policy.write_audit()
 
 
 def test_what_a_host_allows(policy, tmp_path, load):
@@ -699,7 +699,7 @@ def test_what_a_host_allows(policy, tmp_path, load):
     assert (done.status, done.stdout.split()) == (0, ["100"]), done
     assert re.fullmatch(
         r".*script=[0-9a-f]{16} pids=- command=\['.*load.py 100'\] options=\['strsize'\] allowed\n",
-        policy.audit(),
+        policy.write_audit(),
     )
     assert policy("destructive: yes", "-w", *ANY).status == 0
 

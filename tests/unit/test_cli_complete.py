@@ -109,8 +109,8 @@ def test_a_machine_where_nothing_can_be_found_out(monkeypatch):
 )
 def test_processes(line, monkeypatch):
     shown = {17: "python web.py\x1b[31m", 170: "db"}
-    monkeypatch.setattr(process_names, "named", lambda: [(17, "python"), (170, "db")])
-    monkeypatch.setattr(process_names, "called", shown.get)
+    monkeypatch.setattr(process_names, "list_named", lambda: [(17, "python"), (170, "db")])
+    monkeypatch.setattr(process_names, "display_name", shown.get)
     assert offered(line) == ["17", "170"]
     assert complete.text("fish", line, COMMANDS) == "17\tpython web.py\\x1b[31m\n170\tdb\n"
 

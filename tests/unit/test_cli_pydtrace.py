@@ -199,7 +199,7 @@ def myweb(tmp_path_factory):
 
 def test_of_many_processes_those_with_pyusdt_are_named(myweb):
     process, environment = myweb
-    name = process_names.name(process.pid)
+    name = process_names.read_name(process.pid)
     with subprocess.Popen(
         [sys.executable, "-c", "print(flush=True); input()"],
         stdin=subprocess.PIPE,

@@ -800,5 +800,7 @@ def test_a_python_is_called_with_its_script(words, shown, tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, *words], cwd=tmp_path, **pipes) as process:
         process.stdout.readline()
-        assert process_names.called(process.pid) == process_names.name(process.pid) + shown
+        assert (
+            process_names.display_name(process.pid) == process_names.read_name(process.pid) + shown
+        )
         process.communicate(b"\n")

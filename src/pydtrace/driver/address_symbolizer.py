@@ -18,7 +18,7 @@ from pydtrace.dtrace_text.address_text import AddressFormatter, replace_addresse
 from pydtrace.process import maps
 from pydtrace.program.d_types import SYMBOL_AND_OFFSET
 from pydtrace.symbols import elf
-from pydtrace.symbols.demangle import demangled
+from pydtrace.symbols.demangle import demangle
 from pydtrace.symbols.file_symbols import NO_SYMBOLS, SYMBOL_CACHE, FileSymbols
 from pydtrace.symbols.perf_map import PerfMaps
 from pydtrace.symbols.symbol_table import Table
@@ -223,7 +223,7 @@ class Symbols(AddressFormatter):
             return where.module_name, None, linked
         return (
             where.module_name,
-            demangled(symbol[1]) if self.options.get("demangle", True) else symbol[1],
+            demangle(symbol[1]) if self.options.get("demangle", True) else symbol[1],
             linked - symbol[0],
         )
 

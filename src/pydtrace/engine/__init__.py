@@ -1,16 +1,17 @@
-"""Engines: what runs a compiled D program on processes.  One interface, a module per engine.
+"""The interface of engines, which collect the events that a compiled D program asks for.
 
-The order of calls, by driver/driver.py:
+The driver calls an engine in this order:
     engine = Engine(program, options)      load the program: maps, clauses
-    engine.open(targets)                   find the probes; nothing is enabled yet
+    engine.open(targets)                   find the probes; none is enabled yet
     engine.matched                         how many probes each description matches
-    engine.begin()                         BEGIN fires, then the probes are enabled
-    engine.poll(timeout) -> records        until engine.exiting or engine.finished, or as long as one likes
-    engine.end()                           probes off, the events that are still there, then END
-    engine.more() -> records               what end() had to leave, until it gives none
-    engine.take_records(), engine.items()  at any time between
-    engine.close()                         everything that was made is undone; may be called at any time, twice
-Records are bytes, laid out by program/program.py; formatting them is the consumer's.
+    engine.begin()                         fire BEGIN, then enable the probes
+    engine.poll(timeout) -> records        until engine.exiting or engine.finished
+    engine.end()                           disable the probes, run what was fired before, fire END
+    engine.drain_end() -> records          what end() left for later, until it returns none
+    engine.take_records(), engine.items()  at any time in between
+    engine.close()                         undo everything; allowed at any time, and twice
+
+Records are bytes in the layout of program/program.py; the caller formats them.
 """
 
 from __future__ import annotations

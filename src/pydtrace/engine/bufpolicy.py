@@ -1,10 +1,12 @@
-"""When records leave an engine: the options bufpolicy, bufsize and switchrate, over any engine.
+"""The options bufpolicy, bufsize and switchrate: when the records of an engine become visible.
 
-In: an engine, opened; its records.  Out: the same engine, whose poll() and end() give the records that are to be seen
-now.  bufpolicy=ring: the last bufsize bytes of them, at the end.  bufpolicy=fill: the first bufsize bytes, at the end,
-which comes when the next record has no room.  switch, with a switchrate: every so often; with a bufsize: of what BEGIN
-or END records only as much as dtrace's buffer holds, which it reads before and behind them.
-Always: records are whole and in order; what exit() does happens when it is called, whenever its record is seen.
+- bufpolicy=ring: the last bufsize bytes, at the end.
+- bufpolicy=fill: the first bufsize bytes; tracing ends when the next record does not fit.
+- bufpolicy=switch with a switchrate: at that rate. With a bufsize, BEGIN and END record only as
+  much as dtrace's buffer holds, which dtrace reads before and after them.
+- Records are whole and in order. exit() takes effect when a clause calls it, whenever its record
+  becomes visible.
+
 Source: the DTrace guide, "Buffers and Buffering".
 """
 

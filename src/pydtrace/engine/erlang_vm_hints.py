@@ -1,8 +1,7 @@
-"""What is told of the Erlang emulator's own probes that a node does not have (docs/guide/erlang-vm.md).
+"""Hints for probes of the Erlang emulator that a node does not have (docs/guide/erlang-vm.md).
 
-In: a probe description (dlang.ast.ProbeDesc).  Out: one line that says why no node has such a probe, or what makes one
-offer it; None for all others.
-Always: the names are those of OTP's erlang_dtrace.d; those that a node can offer are in erlang_nif/c_src/vm_probes.h.
+The names are those of OTP's erlang_dtrace.d; erlang_nif/c_src/vm_probes.h has those that a node can
+offer.
 """
 
 from __future__ import annotations

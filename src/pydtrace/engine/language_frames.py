@@ -1,7 +1,7 @@
-"""Frames of a language's stack: words in the place of addresses, and their names.
+"""Frames of Python and Erlang stacks: words that stand for addresses, and their names.
 
-In: words as c/consumer/consumer.c makes them of an event's stack (program/program.py, FRAME_), and the feed that the event came from.
-Out: texts, as `pyusdt dump` has them.  Always: a function whose place is not known is "?"; other words are left to others.
+- The consumer in C makes the words of an event's stack (FRAME_ in program/program.py).
+- Names have the form of `pyusdt dump`; a function whose code location is unknown is "?".
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What the user is told at the end of a tracing in which nothing fired: where was looked, what ran instead, and what helps.
+"""Hints at the end of a tracing in which no probe fired: where pyusdt looked, and what helps.
 
-In: the descriptions of a program's probes, the processes that were traced, and what these say.
-Out: texts, one line each; none where there is nothing to say that helps.
-Always: what a process says of itself is shown as what it says; only what was seen is told as a fact.
+A claim of a process about itself is reported as its claim; only observations are stated as facts.
 """
 
 from __future__ import annotations

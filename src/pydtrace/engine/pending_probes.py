@@ -1,8 +1,9 @@
-"""Descriptions that no probe matches yet, and that are not refused, since who has such probes may come.
+"""Descriptions that no probe matches yet, and that an engine accepts because such probes may come.
 
-In: an engine that is open, the targets.  Out: the descriptions, in `engine.awaited`, and a line for the user.
-Always: only probes that every process with pyusdt (or the NIF) has are waited for so, where no process was named: dtrace
-refuses others, for which a misspelt name would be waited for as well, and so do we (-Z accepts them).
+- They are only probes that every process with pyusdt or the NIF has, and only without named
+  processes.
+- All other descriptions without a probe are an error, as in dtrace: a misspelt name would wait for
+  ever. -Z accepts them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Hints for probe descriptions that no probe matches: what an engine lacks, and what is called otherwise.
+"""Hints for probe descriptions that no probe matches: missing engines, similar names.
 
-In: a description (dlang.ast.ProbeDesc), the engine that looked.  Out: one line that names the way out, or None.
-Always: a name that a process gave itself is shown harmless.
+Names that a process has given itself are escaped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which engine a probe description can be for, whatever processes there are at the moment.
+"""Says which engine a probe description can belong to, whatever processes run at the moment.
 
-In: a description, the words of a command.  Out: OWN, KERNEL, OTHER, ANY or TRACER.
-Always: the answer depends on the description only; docs/guide/pydtrace.md ("Which engine") has the table that select_engine.py makes of it.
+The answer depends on the description only. select_engine.py applies it, and docs/guide/pydtrace.md
+("Which engine") has the table.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What the arguments of probes are called and of what types they are, as the processes that have the probes say it.
+"""Names and types of the arguments of probes, as the processes that have the probes report them.
 
-In: rows of _tracer.list_probes(), of processes or of a recording.  Out: for a row or a probe description a tuple of (name, type) in
-the order of arg0, arg1 …; a name may be "", a type is one of TYPES.
-Always: what a process says of itself is hostile: a name is an identifier, a type one of those that there are, and both agree with
-what the core has checked (how many arguments there are, which are strings); what does not is as if nothing had been said.
+- A signature is a tuple of (name, type) in the order of arg0, arg1 …; a name may be "".
+- Processes are untrusted: a name must be an identifier, a type one of TYPES, and both must agree
+  with what the core has checked (number of arguments, which are strings). Else it is ignored.
 """
 
 from __future__ import annotations

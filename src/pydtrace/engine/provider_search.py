@@ -1,7 +1,6 @@
-"""Which file has the probes of a provider that no process has: for hints.
+"""Finds the file that has the probes of a provider that no process has, for a hint.
 
-In: a description, the command of -c or None.  Out: a hint that names the file.
-Always: only programs in PATH, and what is installed with the command, are looked into; after PATIENCE the search is given up.
+Only programs in PATH and what is installed with the command are read, for SEARCH_TIMEOUT at most.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which processes a tracing is about: what -c, -p, a provider's pattern and -x children say together (docs/guide/pydtrace.md has the table).
+"""Combines -c, -p, the providers' patterns and -x children into the processes to trace.
 
-In: a compiled program, options, the Targets that were named.  Out: the Targets that the engine gets.
-Always: the rule is the same on every engine; what it cannot express is refused, not narrowed.
+The rule is the same on every engine (table in docs/guide/pydtrace.md). A combination that it cannot
+express is an error; it is never narrowed.
 """
 
 from __future__ import annotations

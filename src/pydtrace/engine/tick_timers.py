@@ -1,7 +1,5 @@
-"""tick-n probes: when they are due.
+"""The tick-n probes: their periods, and which of several are due.
 
-In: the name of a probe, as dtrace takes it (tick-10ms, tick-1sec, tick-5000, tick-99hz).
-Out: its period; and which of several are due now.
 Source: the DTrace guide, "profile Provider".
 """
 

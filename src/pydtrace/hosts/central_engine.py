@@ -1,11 +1,12 @@
-"""The engine of many hosts under -x hostmode=central: the hosts send their events, and all clauses run here.
+"""The engine of -x hostmode=central: the hosts send their events, and all clauses run here.
 
-In: as RemoteEngine; of each host the recording of what it sees (docs/internals/recording-format.md) and the samples of profile-n, in
-portions.  Out: the records of the clauses, which ran on the events of all hosts in one order, with times of this machine.
-Always: an event waits until every host that traces has come past its time, or has said nothing for _LAG, at most _LONGEST from then.  One
-whose interval overlaps that of an event of another host that was run before could have been the other way round: what its clauses record
-is marked, and it is counted.
-A recording that is damaged costs its host alone.
+- Each host sends a recording (docs/internals/recording-format.md) and samples of profile-n, in
+  portions. The clauses run on the events of all hosts in one order, with times of this machine.
+- An event waits until every tracing host has passed its time or has been silent for _MAX_LAG, and
+  _MAX_WAIT at most.
+- If the interval of an event overlaps that of an earlier event of another host, their order is
+  unsure: the records are marked and counted.
+- A damaged recording costs only its host.
 """
 
 from __future__ import annotations

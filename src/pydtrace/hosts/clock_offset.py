@@ -1,8 +1,7 @@
-"""What a host's clock says in the coordinator's time.
+"""Converts a host's times into the coordinator's clock, by pings.
 
-In: pings: when one was sent, what the host's clock said, when the answer came.  Out: (what is to be added to the host's times, error).
-Always: the true difference lies within the error, but for drift of more than DRIFT between two pings: the answer was given between
-sending and hearing, whatever either way took.
+The host answers between sending and hearing, however long either way took. The true offset
+therefore lies within the error, except for a drift of more than DRIFT between two pings.
 """
 
 from __future__ import annotations

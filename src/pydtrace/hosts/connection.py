@@ -1,9 +1,9 @@
-"""The line to one host: the process that a template starts (ssh, kubectl exec, nsenter …), or what else has pipes, and the lines of JSON
-through these.
+"""The connection to one host: a process that a template starts (ssh, kubectl exec …), or pipes.
 
-In: words to start, or descriptors; objects to send.  Out: objects that came, texts of the standard error.
-Always: nothing waits for the host; what it sends is no more at once than _ROUND bytes, no longer a line than LINE, and no deeper than
-JSON is read; what is too much is a Broken.
+- Both directions carry lines of JSON; the standard error carries messages.
+- Nothing waits for the host.
+- The host is untrusted: _READ_SIZE bytes are read at once, and a line that is longer than
+  LINE_LIMIT or nested too deeply raises HostError.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The engine of many hosts: each traces by itself, and here is what they count and record made one.
+"""The engine of many hosts: each host traces by itself, and counts and records come together here.
 
-In: a compiled program; options["hosts"], a request.Request: who they are, how they are reached, the script.  Out: the records of
-all, in order; aggregations merged.
-Always: hosts run the clauses of what fires on them, and send what came of it (docs/guide/json.md, schema 2); BEGIN, END, ticks, and what
-reads or changes whole aggregations run here, on what is merged.  Nothing that a host says is believed (host_messages.py); a host that is gone,
-late or wrong is told by its name, and the others go on.  One whose line breaks is tried again, as another incarnation (reconnect.py).
+- options["hosts"] is a request.Request: the hosts, the way to reach them, and the script.
+- The hosts run the clauses of probes that fire on them, and send the results (docs/guide/json.md,
+  schema 2). BEGIN, END, ticks, and actions on whole aggregations run here.
+- Hosts are untrusted (host_messages.py). A host that is lost, late or wrong is reported by its
+  name, and the others go on.
+- A host whose connection breaks is tried again, as another incarnation (reconnect.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The embedded engine of a host under -x hostmode=central: no clause runs, what fires is sent.
+"""The embedded engine of a host under -x hostmode=central: no clause runs, the events are sent.
 
-In: a compiled program, which says what is traced and which arguments its clauses need; processes.  Out: a recording
-(docs/internals/recording-format.md), in portions, to whoever takes them, and so the samples of profile-n.
-Always: what is taken are whole blocks; what was lost on the way is counted in drops().
+- The compiled program says what is traced and which arguments are needed.
+- Events leave as a recording in portions of whole blocks (docs/internals/recording-format.md), and
+  the samples of profile-n beside them.
+- Events that are dropped on the way are counted in drops().
 """
 
 from __future__ import annotations

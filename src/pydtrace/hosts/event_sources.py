@@ -1,7 +1,8 @@
-"""What one host sends under -x hostmode=central, where it waits for its turn: the recording of its events, and the samples of profile-n.
+"""What one host sends under -x hostmode=central, while it waits: recorded events, and samples.
 
-In: portions of either, as they come, of a stranger.  Out: the time of what is next, by our clock; the clauses run on it.
-Always: the times of one source do not go back, and none is later than when it was heard of; what it may keep here has a bound.
+- Portions are untrusted.
+- The times of one source do not go back, and none is later than the arrival of its portion.
+- The memory that a source keeps is bounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One host of many: what its lines say (docs/guide/json.md, schema 2), checked.
+"""One host of many: its lines (docs/guide/json.md, schema 2), checked.
 
-In: lines, of which nothing is believed.  Out: records by the coordinator's clock, deltas that are whole epochs, losses, texts.
-Always: a line that can not be is a Broken, and costs this host alone; epochs count one by one, and each once; what a host may make
-grow has a bound.
+- Lines are untrusted. An impossible one raises HostError, and costs only this host.
+- Epochs come one by one, and each counts once, when it is whole.
+- Everything that a host can make grow has a bound.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Lists of hosts: web[1-3,7],db[01-10] -> web1, web2, web3, web7, db01 …
 
-In: the text of --hosts.  Out: names, each once, in the order of the text.  Where ClusterShell is installed its NodeSet reads the text,
-so that its groups (@web) and its folding stand in it, too.
-Always: a name has none but the characters that names of hosts, containers and pods have: a template may so hand it to a shell.
+- Each name comes once, in the order of the text.
+- If ClusterShell is installed, its NodeSet reads the text, so that groups (@web) work.
+- A name has only characters that names of hosts, containers and pods have: a template may pass it
+  to a shell.
 """
 
 from __future__ import annotations

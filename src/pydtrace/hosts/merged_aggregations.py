@@ -1,7 +1,8 @@
 """Aggregations of several hosts, merged as their rows come.
 
-In: rows as lines of JSON have them (docs/guide/json.md, schema 2), maybe of a stranger.  Out: keys and values as an engine has them.
-Always: who merges values is aggregation/merge_values.py; of distributions, of which lines have the buckets that are not empty, the C core adds these.
+- Rows have the form of docs/guide/json.md, schema 2, and are untrusted.
+- merge_values.py merges words; the C core adds distributions, of which rows have only the buckets
+  that are not empty.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which part of a script runs where, when it is traced on many hosts: by the probes of its clauses.
+"""Where the clauses of a script run when it traces many hosts: at the coordinator or on the hosts.
 
-In: probe descriptions.  Out: HERE (the coordinator), THERE (every host), or both.
-Always: BEGIN, END and tick-n fire once, at the coordinator; ERROR fires where the fault was; all else fires on the hosts.
+BEGIN, END and tick-n fire once, at the coordinator. ERROR fires where the error was. All other
+probes fire on the hosts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""When the hosts whose lines have broken are tried again.
+"""The schedule by which lost hosts are tried again.
 
-In: that one was lost, that a try failed, that it is back.  Out: whose turn it is.
-Always: the time between two tries of a host doubles up to _SELDOM, and begins anew where it was back for _LASTED; not more than _AT_ONCE
-are started at one look, since starting a process takes time that the others wait; after `lasts` a host is not tried any more.
+- The time between two tries of a host doubles up to _MAX_DELAY. It begins anew if the host was back
+  for _STABLE_TIME.
+- At most _MAX_AT_ONCE tries start at once, since starting a process delays the other hosts.
+- After `retry_time` a host is given up.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Records of several hosts in one order: by the middles of the intervals that their times lie in.
+"""Puts the records of several hosts into one order: by the middles of their times' intervals.
 
-In: records with their times by the coordinator's clock, and how sure these are; how far each host has come.  Out: the records in order.
-Always: a record waits until every host that is there has come past it, but no longer than `patience`; one that comes later still is given
-out at once, and counted.  One whose interval overlaps that of a record of another host that was given out before could be the other way
-round: it is marked (RECORD_UNSURE), and counted, too.
+- A record waits until every host has passed its time, but no longer than `timeout`. One that comes
+  later is released at once, and counted as late.
+- If the interval of a record overlaps that of an earlier record of another host, their order is
+  unsure: the record is marked (RECORD_UNSURE) and counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The engine of a host that relays: a coordinator to its hosts, and a host to its own coordinator.
+"""The engine of a relay: a coordinator to its hosts, and a host to its own coordinator.
 
-In: what the hosts say, as RemoteEngine.  Out: their records at once, to the request's forward(record, how sure its time is in ns, number of
-its host), with the relay's times; what they count, merged, to whoever takes it out of the maps.
-Always: BEGIN, END and ticks fire at the coordinator alone; nothing is ordered here, since only there are the records of all.
+- Records of the hosts go on at once, through the request's forward(record, error of its time in ns,
+  number of its host), with the relay's times. Counts are merged in the maps.
+- BEGIN, END and ticks fire only at the coordinator, which also orders the records.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What many hosts are asked: who they are, how they are reached, what they are sent.
+"""The request that the coordinator sends to each host: hosts, the way to them, script, options.
 
-In: lists of names (hostlist.py), the words of --via; a script's texts and options.  Out: a Request, which the engine has in
-options["hosts"].
-Always: what is not among FORWARDED stays here; a list that is none, a --via without {host} is a NotHosts.
+- Only the options in FORWARDED leave the coordinator.
+- A bad list of hosts, or a --via without {host}, raises BadHostList.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A command that is traced from its first probe on (-c).
+"""The command of -c, which exists before it runs, so that it is traced from its first probe on.
 
-In: the command line.  Out: a process that exists, so that its pid can be named in the session and in
-the script ($target), but runs the command only after start().  Always: if the tracer dies before start(), the
-child ends without having run anything.  Nothing of Python runs in the child (c/session/gated_child.h).  An engine may start the command in
-another way: leave_start_to_engine().
-A command that runs when the tracing ends gets one signal, once: what the terminal has sent it already is not sent again.
+- Its pid is known to the session and to the script ($target) before start().
+- If the tracer dies before start(), the child ends without running anything.
+- The child runs no Python code (c/session/gated_child.h).
+- An engine may start the command itself: leave_start_to_engine().
+- At the end of tracing the command gets one signal, unless the terminal has already sent it one.
 """
 
 from __future__ import annotations

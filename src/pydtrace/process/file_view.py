@@ -1,9 +1,8 @@
-"""Whether a process sees the same file as the tracer under a path: containers and chroots have other files under the same names.
+"""Checks if a process sees the same file under a path as the tracer; containers and chroots do not.
 
-In:      a process id; an absolute path.
-Out:     whether every folder and link on the way, and the file, are the same ones for the process and for this tracer.
-Always:  nothing is opened for reading, and no link of the process's is followed.  A process that changes its root or its mounts
-         later sees other files then.
+- Each folder and link on the way, and the file, must be the same for both.
+- Nothing is opened for reading, and no link of the process is followed.
+- A process that changes its root or its mounts later sees other files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Whether a signal that this process has got was sent to its whole process group: by the terminal (Ctrl-C), by timeout(1), by systemd.
+"""Finds out if a signal went to the whole process group: from the terminal, timeout(1) or systemd.
 
-In:      nothing.
-Out:     a process in the group that does nothing; whether one of the signals that end a tracing has ended it.
-Always:  it ends with this process.  A signal that this process ignores, it ignores, too.
+The witness is an idle process in the group. If one of ENDING_SIGNALS ends it, the group got the
+signal. It ends with this process, and it ignores the signals that this process ignores.
 """
 
 from __future__ import annotations

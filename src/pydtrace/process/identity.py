@@ -1,8 +1,7 @@
-"""Which process it is that has an id.
+"""Identifies processes by pid and start time, since a pid is reused.
 
-In: process ids.  The system gives an id to one process after the other, and another user can arrange to which.
-Out: whether the process is there, when it began; a signal to the process that is meant and to no later one: a descriptor holds
-the process while it is looked at.
+Another user can arrange which process gets a pid next. A pidfd therefore holds the process while it
+is read or signalled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The files that processes have mapped: what /proc/PID/maps says, and where the file of a line can be opened.
+"""The files that processes have mapped: /proc/PID/maps, and where a mapped file can be opened.
 
-In: process ids.  Out: lines of their maps, Mappings; for one a path and its os.stat().  Always: a path is no more than where to look, since
-its process, or whoever may write in its folders, can put another file there: what has not the mapping's inode is not the file.
-Who opens it looks again (elf.ElfFile's `inode`), and goes on with what is open.
+A path is only a hint: its process, or whoever writes to its folders, can put another file there.
+A file with another inode is not the mapped one. Readers check that again when they open it
+(the `inode` of elf.ElfFile), and keep what is open.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ import os
 
 MOST_PID = (1 << 31) - 1
 _SHOWN = 10  # ids, at most
-_NOBODY = "no process is called "
+_NO_PROCESS = "no process is called "
 _KEPT = 15  # bytes of a name that the kernel keeps
 _SCRIPT = 30  # letters of a script's name that a table shows
 
 
-def name(pid: int | str) -> str:
+def read_name(pid: int | str) -> str:
     """What the kernel calls a process: at most 15 bytes; "" where there is none."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="surrogateescape") as file:
@@ -25,29 +25,31 @@ def name(pid: int | str) -> str:
         return ""
 
 
-def named() -> list[tuple[int, str]]:
+def list_named() -> list[tuple[int, str]]:
     """(id, name) of each process but this one."""
     try:
         found = [int(entry) for entry in os.listdir("/proc") if entry.isascii() and entry.isdigit()]
     except OSError:
         return []
-    return [(pid, called) for pid in sorted(found) if pid != os.getpid() and (called := name(pid))]
+    return [
+        (pid, called) for pid in sorted(found) if pid != os.getpid() and (called := read_name(pid))
+    ]
 
 
-def called(pid: int) -> str:
+def display_name(pid: int) -> str:
     """A process as a table shows it: of a Python with its script or module, since a host has many of them."""
-    kernels = name(pid)
-    script = _program(pid)[:_SCRIPT] if kernels.startswith("python") else ""
+    kernels = read_name(pid)
+    script = _script_name(pid)[:_SCRIPT] if kernels.startswith("python") else ""
     return f"{kernels} {script}" if script else kernels
 
 
-def told(pid: int, elsewhere: str) -> str:
+def describe_row(pid: int, elsewhere: str) -> str:
     """The same for a row of _tracer.list_probes() or list_ring_usage(); elsewhere: its last cell.  A pid of another namespace is not asked about
     here, where it may be anybody's."""
-    return f"{elsewhere} (in another pid namespace)" if elsewhere else called(pid)
+    return f"{elsewhere} (in another pid namespace)" if elsewhere else display_name(pid)
 
 
-def _program(pid: int) -> str:
+def _script_name(pid: int) -> str:
     """The script or module of an interpreter's process: the first word of its command line behind the interpreter that is no
     option; "" where it runs the text of -c."""
     try:
@@ -65,27 +67,31 @@ def _program(pid: int) -> str:
     return ""
 
 
-def ids(part: str) -> list[int]:
+def find_pids(part: str) -> list[int]:
     """The ids of the processes whose names contain this, as pgrep(1) finds them: without this process; where there is none, of
     those whose script does."""
-    processes = named()
+    processes = list_named()
     kept = part[:_KEPT]
     return [pid for pid, called in processes if kept in called] or [
-        pid for pid, _ in processes if part in _program(pid)
+        pid for pid, _ in processes if part in _script_name(pid)
     ]
 
 
-def _called(text: str) -> str:
+def _name_matches(text: str) -> str:
     """Which processes have this name, for a message, and which of them have pyusdt in them; "" where none has the name."""
-    found = ids(text)
+    found = find_pids(text)
     if not found:
         return ""
     traceable = sorted(_with_pyusdt().intersection(found))
-    few = f" (with pyusdt in them: {_some(traceable)})" if 0 < len(traceable) < len(found) else ""
-    return f"called {text}: {_some(found)}{few}"
+    few = (
+        f" (with pyusdt in them: {_join_pids(traceable)})"
+        if 0 < len(traceable) < len(found)
+        else ""
+    )
+    return f"called {text}: {_join_pids(found)}{few}"
 
 
-def _some(pids: list[int]) -> str:
+def _join_pids(pids: list[int]) -> str:
     return ", ".join(map(str, pids[:_SHOWN])) + (" …" if len(pids) > _SHOWN else "")
 
 
@@ -98,21 +104,21 @@ def _with_pyusdt() -> set[int]:
         return set()
 
 
-def hint(text: str) -> str | None:
+def pid_hint(text: str) -> str | None:
     """The hint for a text behind -p that is no id; None if it can be no name either."""
     if not text[:1].isalpha():
         return None
-    found = _called(text)
+    found = _name_matches(text)
     return (
         f"-p takes a process's id; {found}"
         if found
-        else f"-p takes a process's id, and {_NOBODY}{text}; --wait waits for one"
+        else f"-p takes a process's id, and {_NO_PROCESS}{text}; --wait waits for one"
     )
 
 
-def process_id(text: str) -> int:
+def parse_pid(text: str) -> int:
     """The type of an argument of argparse's."""
     if text.isascii() and text.isdecimal() and 0 < int(text) <= MOST_PID:
         return int(text)
-    found = f"; {_called(text) or _NOBODY + text}" if text[:1].isalpha() else ""
+    found = f"; {_name_matches(text) or _NO_PROCESS + text}" if text[:1].isalpha() else ""
     raise argparse.ArgumentTypeError(f"a process's id is wanted, not {text!r}{found}")

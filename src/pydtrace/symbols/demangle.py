@@ -86,14 +86,14 @@ _ABBREVIATED = frozenset(
 
 
 @lru_cache(_KEPT)
-def demangled(symbol: str) -> str:
+def demangle(symbol: str) -> str:
     if not symbol.startswith(_MADE):
         return symbol
-    return demangle_rust.demangled(symbol) or demangle_cxx.demangled(symbol) or symbol
+    return demangle_rust.demangle_rust(symbol) or demangle_cxx.demangle_cxx(symbol) or symbol
 
 
 @lru_cache(_KEPT)
-def without_parameters(text: str) -> str:
+def strip_parameters(text: str) -> str:
     """`shop::Basket::add` of `shop::Basket::add(int) const`."""
     end = text.rfind(")")
     depth = 0
@@ -105,7 +105,7 @@ def without_parameters(text: str) -> str:
 
 
 @lru_cache(_KEPT)
-def without_value(text: str) -> str:
+def strip_return_type(text: str) -> str:
     """`shop::price<long>(long)` of `int shop::price<long>(long)`: instances of templates tell what they return."""
     begin = depth = 0
     for at, letter in enumerate(text):
@@ -125,13 +125,13 @@ def without_value(text: str) -> str:
     return text[begin:]
 
 
-def is_written(pattern: str) -> bool:
+def is_demangled_pattern(pattern: str) -> bool:
     """Whether a pattern may be of such a text, and of no symbol."""
     return any(letter in pattern for letter in ":(<~& ")
 
 
 @lru_cache(256)
-def _words(pattern: str) -> tuple[str, ...]:
+def _literal_words(pattern: str) -> tuple[str, ...]:
     return tuple(
         word
         for word in _WORD.findall(re.sub(r"\[[^\]]*\]", " ", pattern))
@@ -139,6 +139,6 @@ def _words(pattern: str) -> tuple[str, ...]:
     )
 
 
-def may_be(pattern: str, symbol: str) -> bool:
+def may_match(pattern: str, symbol: str) -> bool:
     """Whether the text of a symbol may match a pattern: without making the text, which takes long."""
-    return symbol.startswith(_MADE) and all(word in symbol for word in _words(pattern))
+    return symbol.startswith(_MADE) and all(word in symbol for word in _literal_words(pattern))

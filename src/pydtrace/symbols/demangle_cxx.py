@@ -162,7 +162,7 @@ class _Type:
         return _Type(self.left + sign, self.right)
 
 
-def demangled(name: str) -> str | None:
+def demangle_cxx(name: str) -> str | None:
     """The text of a symbol."""
     if not name.startswith("_Z") or len(name) > _NAME:
         return None

@@ -43,7 +43,7 @@ class _Wrong(Exception):
     """It is no such name, or not understood."""
 
 
-def demangled(name: str) -> str | None:
+def demangle_rust(name: str) -> str | None:
     if len(name) > _NAME:
         return None
     if name.startswith("_R") and name[2:3].isupper():

@@ -1,9 +1,8 @@
-"""ELF files as a tracer needs them: USDT notes, file offsets, symbols.
+"""Reads ELF files as far as a tracer needs them: USDT notes, file offsets, symbols.
 
-In: the path of a 64-bit ELF file of this machine's byte order, or of any other file.  Out: File: its notes,
-where an address lies in the file, which function an address belongs to.  Always: nothing is believed; a
-damaged file raises BadFile, never anything else, no loop is longer than the file, and no part of it that is read at once
-larger than LARGEST, however large a file with holes says that it is.  It is read, not mapped: whoever owns it may cut it meanwhile.
+- A file is untrusted. A damaged one raises BadFile and nothing else.
+- No loop is longer than the file, and no part larger than SECTION_LIMIT is read at once.
+- Files are read, not mapped: their owner may truncate them meanwhile.
 """
 
 from __future__ import annotations

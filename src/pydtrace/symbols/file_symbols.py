@@ -1,7 +1,7 @@
-"""The names that files give to their code and data.
+"""A cache of the symbol tables of files.
 
-In: paths of files.  Out: tables of their symbols.  Always: a file is read once as long as there is room for all of them together; what was not
-asked for longest goes first.  What can not be read, is damaged or too large has no names.
+- A file is read once as long as the cache has room; the least recently used one is removed first.
+- A file that cannot be read, is damaged or too large has no symbols.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Functions that a file chooses among when it is loaded (STT_IFUNC), as strlen() of glibc.
+"""The functions that the loader chose for the IFUNC symbols of a file, such as strlen() of glibc.
 
-In: a file, processes that have it mapped.  Out: which function each name stands for.
-Always: no probe is put on such a symbol: it is the code that chooses, which runs once.  What a process says was chosen counts where a
-function begins there by the file's own tables: elsewhere a probe would change an instruction.
+- No probe is put on an IFUNC symbol itself: that code only chooses, and runs once.
+- Processes are untrusted. An address that one reports counts only if a function begins there by
+  the file's own tables: a probe elsewhere would change an instruction.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import struct
 
 from pydtrace.process import maps
 from pydtrace.symbols import elf
-from pydtrace.symbols.demangle import demangled
+from pydtrace.symbols.demangle import demangle
 from pydtrace.symbols.file_symbols import SYMBOL_CACHE
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 
@@ -104,7 +104,7 @@ class _MappedFile:
         for path, status in self._named:
             file = SYMBOL_CACHE.find_or_read(path, status, self._time)
             if file and (found := file.table.find(address)):
-                return demangled(found[1])
+                return demangle(found[1])
         row = self.find_row(address)
         return f"{row.start if row else address:#x}"
 

@@ -83,9 +83,9 @@ def _of_family(name: str) -> str:
 
 
 def _processes() -> Offers:
-    from pydtrace.process.process_names import called, named
+    from pydtrace.process.process_names import display_name, list_named
 
-    return [(str(pid), escape_for_terminal(called(pid))) for pid, _ in named()]
+    return [(str(pid), escape_for_terminal(display_name(pid))) for pid, _ in list_named()]
 
 
 def _settings() -> Offers:

@@ -234,7 +234,7 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
     return found
 
 
-_process = functools.cache(process_names.told)  # a process has a thousand probes
+_process = functools.cache(process_names.describe_row)  # a process has a thousand probes
 
 
 def without_places(rows: Sequence[Any]) -> list[Any]:

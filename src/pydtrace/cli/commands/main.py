@@ -16,7 +16,7 @@ import sys
 from pydtrace import terminal_colour
 from pydtrace.cli import std_streams
 from pydtrace.cli.machine_limits import host_limit
-from pydtrace.process.process_names import process_id
+from pydtrace.process.process_names import parse_pid
 from pydtrace.sinks.output_file import OutputError, show
 from pydtrace.suggestions import append_hint, did_you_mean
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
@@ -324,7 +324,7 @@ def completion_command(options: Namespace) -> int:
 def _list_arguments(each: ArgumentParser) -> None:
     what = each.add_mutually_exclusive_group()
     what.add_argument(
-        "-p", "--pid", type=process_id, help="a process, any: with pyusdt in it or not"
+        "-p", "--pid", type=parse_pid, help="a process, any: with pyusdt in it or not"
     )
     what.add_argument(
         "file",
@@ -365,7 +365,7 @@ def _top_arguments(each: ArgumentParser) -> None:
 
 
 def _doctor_arguments(each: ArgumentParser) -> None:
-    each.add_argument("-p", "--pid", type=process_id, help="a process that is to be traced")
+    each.add_argument("-p", "--pid", type=parse_pid, help="a process that is to be traced")
     each.add_argument(
         "--report",
         action="store_true",
@@ -375,7 +375,7 @@ def _doctor_arguments(each: ArgumentParser) -> None:
 
 def _attach_arguments(each: ArgumentParser) -> None:
     each.add_argument(
-        "pid", type=process_id, metavar="PID", help="a Python process, with pyusdt in it or not"
+        "pid", type=parse_pid, metavar="PID", help="a Python process, with pyusdt in it or not"
     )
 
 

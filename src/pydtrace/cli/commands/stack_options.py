@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from pydtrace.process.process_names import process_id
+from pydtrace.process.process_names import parse_pid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pids",
         nargs="+",
-        type=process_id,
+        type=parse_pid,
         metavar="PID",
         help="processes with CPython 3.9 to 3.15 in them",
     )
@@ -90,7 +90,7 @@ def profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pid",
         nargs="?",
-        type=process_id,
+        type=parse_pid,
         metavar="PID",
         help="a process with CPython 3.9 to 3.15 in it",
     )

@@ -198,7 +198,9 @@ class Looks:
         filled: defaultdict[Who, list[int]] = defaultdict(lambda: [0, 0])
         for pid, tracer, published, unread, room, lost, elsewhere in list_ring_usage():
             who = pid, elsewhere
-            row = found.get(who) or found.setdefault(who, Row(pid, process_names.told(*who)))
+            row = found.get(who) or found.setdefault(
+                who, Row(pid, process_names.describe_row(*who))
+            )
             row.tracers.append(tracer)
             row.lost += lost
             filled[who][0] += unread
@@ -276,7 +278,7 @@ class Looks:
                 else None
             )
             self.kernel.append(
-                KernelRow(tracer, process_names.called(tracer.pid), runs, lost, losses)
+                KernelRow(tracer, process_names.display_name(tracer.pid), runs, lost, losses)
             )
         return rates
 
@@ -289,7 +291,7 @@ def known() -> dict[Who, Row]:
         who = pid, elsewhere
         if who == (own, ""):
             continue
-        row = found.get(who) or found.setdefault(who, Row(pid, process_names.told(*who)))
+        row = found.get(who) or found.setdefault(who, Row(pid, process_names.describe_row(*who)))
         row.probes += 1
         short = provider.removesuffix(str(pid))
         if short not in _EVERYWHERE and short not in row.providers:

@@ -300,7 +300,7 @@ def _pid(text: str) -> int:
     if digits[:1] in ("+", "-"):
         digits = digits[1:]
     if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
-        from pydtrace.process.process_names import hint
+        from pydtrace.process.process_names import pid_hint
 
-        raise Refused(append_hint(f"invalid pid: {text}", hint(text)))
+        raise Refused(append_hint(f"invalid pid: {text}", pid_hint(text)))
     return int(text)

@@ -455,9 +455,9 @@ def dispatch(argv: list[str]) -> int:
         if arguments.mode == "link":
             return link(arguments)
         if arguments.mode == "serve":
-            from pydtrace.hosts.agent.agent import serve
+            from pydtrace.hosts.agent.agent import serve_coordinator
 
-            return serve(arguments.policy, make_targets, compile_requests, hide)
+            return serve_coordinator(arguments.policy, make_targets, compile_requests, hide)
         return trace(arguments)
     except CompileError as error:
         if error.tag == "D_PDESC_ZERO":

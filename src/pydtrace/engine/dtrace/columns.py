@@ -1,11 +1,11 @@
 """The columns of dtrace's tables and of trace(): bytes in, int and str out.
 
-Always: what dtrace aligned to the right is a number, what it aligned to the left and padded is a string; a line is
-understood as a whole or not at all.
-
-The widths: in tables, and in trace() but for DTrace for Linux, integers of 1, 2, 4 and 8 bytes take 3, 5, 8 and 16 after
-a space; in its trace() 3, 5, 10 and 19 (unsigned 20).  A string key takes 50 after two spaces, trace()'s string 33 after
-two; what does not fit takes what it needs.
+- Cells that dtrace aligned to the right are numbers; padded cells aligned to the left are strings.
+- A line is understood as a whole or not at all.
+- Widths: in tables, and in trace() except on DTrace for Linux, integers of 1, 2, 4 and 8 bytes take
+  3, 5, 8 and 16 columns after a space. In trace() of DTrace for Linux they take 3, 5, 10 and 19
+  (unsigned 20). A string key takes 50 after two spaces, a string of trace() 33 after two. A longer
+  value takes as many columns as it needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What dtrace shows for people inside of frames: stacks, names of addresses, bytes as a table.
+"""Values that dtrace prints for people inside frames: stacks, names of addresses, tables of bytes.
 
-In: the text that dtrace printed for a value.  Out: the value's bytes, as other engines record them.
-Always: how far such a text reaches, a frame says (dtrace/script_rewriter.py), not the text: names come out of the traced program's files.
+The frame, not the text, says where such a text ends (script_rewriter.py): names come from the
+traced program's files.
 """
 
 from __future__ import annotations

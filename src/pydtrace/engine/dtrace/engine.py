@@ -1,8 +1,9 @@
-"""The dtrace engine: the system's dtrace(1) runs the script, its output becomes the program's records.
+"""The dtrace engine: the system's dtrace(1) runs the script, and its output becomes records.
 
-In: a compiled program and processes, whatever probes dtrace finds in them.  Out: the same records and aggregations as
-from the other engines, exact: the script that dtrace runs is rewritten so that it prints for machines
-(dtrace/script_rewriter.py).  Always: dtrace's own messages are understood or passed on; dtrace ends with us.
+- Records and aggregations are exactly those of the other engines: the script is rewritten so that
+  dtrace prints for machines (script_rewriter.py).
+- dtrace's own messages are parsed, or passed on.
+- dtrace ends with this process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""What the rewritten script prints, read: frames in, records and aggregations of the program out.
+"""Reads what the rewritten script prints: frames in, records and aggregations of the program out.
 
-In: bytes of dtrace's standard output, cut anywhere (dtrace/script_rewriter.py says how frames look).  Out: records as every
-engine gives them, and for each aggregation its items.  Always: what stands between frames is kept as text; a frame
-that is damaged is text, too.
+script_rewriter.py defines the frames. Text between frames, and a damaged frame, are kept as text.
 """
 
 from __future__ import annotations

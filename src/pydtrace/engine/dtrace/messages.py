@@ -1,7 +1,9 @@
-"""dtrace's messages: lines that begin with "dtrace: ", bytes in, items out.
+"""Parses dtrace's messages: lines that begin with "dtrace: ".
 
-Drops and run-time errors in the words of DTrace for Linux, macOS, FreeBSD, Solaris and illumos; everything else is a
-Notice.  Sources: the DTrace guide's chapters on buffers, errors and the ERROR probe, and the oracle's answers.
+Drops and run-time errors are recognized in the words of DTrace for Linux, macOS, FreeBSD, Solaris
+and illumos; every other message is a Notice.
+
+Sources: the DTrace guide's chapters on buffers, errors and the ERROR probe; dtrace 2.0's answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the parser of dtrace's output gives: one kind of item for each kind of line or table.
+"""The items of dtrace's output, one class for each kind of line or table.
 
-Always: an item has the `text` that it stands for, bytes; `fields` names what else it has.  Strings are str, bytes that are
-not UTF-8 as surrogates, so that nothing is lost.
+`text` is the bytes that an item stands for, and `fields` names its other attributes. Strings are
+str; bytes that are not UTF-8 become surrogates, so that nothing is lost.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What dtrace(1) prints, line by line, as typed items: whatever script it ran, on whatever system.
+"""Parses the output of dtrace(1) into typed items, whatever script it ran, on whatever system.
 
-In: bytes of its standard output and error, cut anywhere.  Out: items (dtrace/output_items.py), in their order; feed() gives what is
-complete.  Always: the items' `text`, joined, is the input, byte for byte; what is not understood is a Text; at most one
-table of bounded size is held back; no input raises.  docs/guide/dtrace-engine.md says what is taken for what.
+- Input may be split anywhere. The joined `text` of the items is the input, byte for byte.
+- A line that is not understood is a Text; no input raises.
+- At most one table of bounded size is held back.
+- Lines of -q output that look like dtrace's tables are parsed as such; their text is kept.
 
-Lines of -q output that look like dtrace's own tables are taken for them: their text is there too.
+docs/guide/dtrace-engine.md has the forms that are recognized.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The embedded engine: shared memory between the traced process and the tracer.
+"""The embedded engine: shared memory between the traced processes and the tracer.
 
-In: a compiled program and processes that have pyusdt (or the NIF) in them.  Out: the records of the
-clauses, run here, on each event, in time order.  Always: needs no privilege and no kernel feature; what
-the traced process loses is counted in drops().
+- It needs no privilege and no kernel feature, only pyusdt or the NIF in the traced process.
+- The clauses run here, on the events of all targets in the order of their times.
+- Events that targets drop are counted in drops().
 """
 
 from __future__ import annotations
@@ -350,9 +350,9 @@ class EmbeddedEngine(Engine):
         """The provider `python` into the command, where it is asked for by its name."""
         wanted = self._python_descriptions()
         if self._command and wanted:
-            from pydtrace.engine.embedded.provider_injection import into_command
+            from pydtrace.engine.embedded.provider_injection import inject_into_command
 
-            self._command_probes, self.no_probe_reason = into_command(
+            self._command_probes, self.no_probe_reason = inject_into_command(
                 self._command, wanted, children=self._traces_children()
             )
             self._injection_failure = self.no_probe_reason

@@ -1,8 +1,7 @@
-"""The interpreters of one tracing, each with maps of its own: several where several consumers share the events.
+"""The BPF interpreters of one tracing, one for each consumer, each with its own maps.
 
-In: a Program; how many.  Out: what its aggregations hold, all interpreters' together.
-Always: what several have counted is shown as one would have counted it (aggregation/merge_values.py); what only one clause at a time may use
-(variables, speculations) is the first one's.
+- Aggregations are read merged, as a single interpreter would have counted (merge_values.py).
+- Variables and speculations, which only one clause at a time may use, belong to the first one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Samples of profile-n on the embedded engine, from the moment in which a stack was read until clauses run on it.
+"""Samples of profile-n on the embedded engine, from the read of a stack until its clauses run.
 
-In: a tracing.samples.Samples, processes.  Out: the clauses run.
-Always: in the order in which they were taken; who says that a sample is due has run the clauses on all that was fired before its stack
-was read, so that the state of a request is that of this moment, however late the tracer is.
+- Samples fire in the order in which they were taken.
+- When one fires, the clauses have run on all earlier events: the state of a request is that of the
+  moment of the sample, however late the tracer is.
 """
 
 from __future__ import annotations

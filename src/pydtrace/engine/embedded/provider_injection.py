@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]:
+def provider_rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]:
     """The probes that CPython 3.minor can have, as list_probes() has them, for a process that does not have them yet."""
     return [
         (pid, f"python{pid}", "", "", name, 0, 0, HAS_PLACES if places else 0, "", 0, "")
@@ -21,7 +21,7 @@ def rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]:
     ]
 
 
-def into_command(
+def inject_into_command(
     command: Any, wanted: list[Any], *, children: bool = False
 ) -> tuple[list[tuple[Any, ...]], str | None]:
     """The provider into an engine.command.Command that has not started: the probes that it will have,
@@ -37,4 +37,4 @@ def into_command(
     only = all(desc.provider == f"python{command.pid}" for desc in wanted)
     audit = any(desc.name == "audit" for desc in wanted)
     command.environment = environment(command.pid if only else 0, audit=audit, children=children)
-    return rows(command.pid, found.minor, audit=audit), None
+    return provider_rows(command.pid, found.minor, audit=audit), None

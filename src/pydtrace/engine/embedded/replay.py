@@ -1,9 +1,8 @@
-"""The embedded engine on a recording: the events of then, the program of now.
+"""The embedded engine on a recording: past events, present program (docs/guide/recording.md).
 
-In: a compiled program and a file that --record made (docs/guide/recording.md).  Out: the records of the clauses, as if tracing went
-on.  Always: time is the recording's: BEGIN, ticks, END and the events have the times
-that they had or would have had; nothing is traced, and nothing in the file is trusted: where its times say that nothing happened for
-years, not every tick of them is had.
+- Time is that of the recording: BEGIN, ticks, END and the events have the times that they had.
+- No process is traced.
+- The file is untrusted. If it says that nothing happened for years, most ticks of them are skipped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The tracer's own stack: what ustack() is where the embedded engine fires a probe itself.
+"""The tracer's own stack: the ustack() of probes that the embedded engine fires itself.
 
-In: how many frames are wanted.  Out: addresses, the innermost first.
-Always: the kernel's stack has no frames here; without a C library that has backtrace() neither has this one.
+The kernel's frames are missing, and a C library without backtrace() has none at all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Processes that have just started, and whose provider `python` may be about to come.
+"""Waits for the provider `python` of processes that have just started.
 
-In:      process ids.
-Out:     after a while: each has it, or is too old to be waited for.
-Always:  what has the provider, or runs for long, is not waited for at all.
+A process that has the provider, or has run for YOUNG_AGE, is not waited for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""pydtrace --serve: traces for a coordinator that is elsewhere (pydtrace --hosts), through the standard input and output.
+"""pydtrace --serve: the agent, which traces one host for a coordinator (pydtrace --hosts).
 
-In: lines of JSON: trace (the script, what to trace), go, ping, flush, ack, stop.  Out: lines of schema 2 (docs/guide/json.md), with
-opened or refused first, and pong.
-Always: the coordinator's end, or that of the line to it, ends the tracing, and the command of -c; that command sees neither of the two
-pipes: it reads nothing, and its output goes to the standard error.  A coordinator that does not keep up gets fewer, larger epochs.
+- The standard input has lines of JSON: trace (the script, what to trace), go, ping, flush, ack, stop.
+  The standard output has lines of schema 2 (docs/guide/json.md), opened or refused first, and pong.
+- The end of the coordinator, or of the connection, ends the tracing and the command of -c.
+- That command has neither pipe: it reads nothing, and its output goes to the standard error.
+- A coordinator that does not keep up gets fewer, larger epochs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pydtrace.sinks.output_file import Output
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .run_deadline import Deadline
-from .serve_policy import Denied, Policy
+from .serve_policy import Policy, PolicyDenied
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,18 +38,18 @@ if TYPE_CHECKING:
     from pydtrace.program.program import Program
 
 _POLL = 0.05  # s
-_REQUEST = 4 << 20  # bytes of a line
-_UNACKNOWLEDGED = 8  # epochs
-_WHY = 4096  # characters: dtrace's words have the whole script in them
-_PORTION = 512 << 10  # bytes of events, of a line
+_REQUEST_LIMIT = 4 << 20  # bytes of a line
+_MAX_UNACKNOWLEDGED = 8  # epochs
+_REASON_LIMIT = 4096  # characters: dtrace's words have the whole script in them
+_PORTION_SIZE = 512 << 10  # bytes of events, of a line
 _NO_MEMORY = "the memory that this host's policy gives is used up"
 
 
-class NotServed(Exception):
+class RequestRefused(Exception):
     """The request is refused; the message is one line for who asked."""
 
 
-class _Shared(Output):
+class LockedOutput(Output):
     """Two threads write lines: what is traced, and answers to pings."""
 
     def __init__(self, fd: int) -> None:
@@ -60,7 +61,7 @@ class _Shared(Output):
             super().write(text)
 
 
-class Served(Lines):
+class AgentSink(Lines):
     """Lines, and nothing on the standard error.  sender: an engine/sending.SendingEngine, where events are to be sent."""
 
     sender: Any = None
@@ -78,18 +79,18 @@ class Served(Lines):
     def drop(self, kind: str, count: int, line: str) -> None:
         self.say("drops", kind=kind, count=count)
 
-    def send(self) -> None:
+    def send_events(self) -> None:
         """The events that have come."""
         if self.sender is None:
             return
         data = self.sender.drain_events()
-        for at in range(0, len(data), _PORTION):
-            self.say("events", data=base64.b64encode(data[at : at + _PORTION]).decode())
+        for at in range(0, len(data), _PORTION_SIZE):
+            self.say("events", data=base64.b64encode(data[at : at + _PORTION_SIZE]).decode())
         for names, rows in self.sender.drain_samples():
             self.say("samples", names=names, rows=rows)
 
     def epoch(self, **more: int) -> None:
-        self.send()
+        self.send_events()
         super().epoch(**more)
 
     def forward(self, record: bytes, error: int, origin: int) -> None:
@@ -103,7 +104,7 @@ class Coordinator(threading.Thread):
     """What it asks: going, stopping, flush (the last number), acked (the last epoch), gone, wall (ns, to be added to our times
     for its wall clock; None: it has not said)."""
 
-    def __init__(self, file: BinaryIO, sink: Served) -> None:
+    def __init__(self, file: BinaryIO, sink: AgentSink) -> None:
         super().__init__(daemon=True)
         self._file, self._sink = file, sink
         self.going = threading.Event()
@@ -113,17 +114,17 @@ class Coordinator(threading.Thread):
 
     def run(self) -> None:
         try:
-            while line := self._file.readline(_REQUEST):
-                self._take(parse_line(line))
+            while line := self._file.readline(_REQUEST_LIMIT):
+                self._handle_line(parse_line(line))
         except (OSError, HostError, ValueError, KeyError, TypeError):
             pass  # it is no coordinator, or is gone
         self.gone = True
         self.going.set()
 
-    def _take(self, line: dict[str, Any]) -> None:
+    def _handle_line(self, line: dict[str, Any]) -> None:
         kind = line["type"]
         if "wall" in line:
-            self.wall = _of_64_bits(line["wall"])
+            self.wall = _check_int64(line["wall"])
         if kind == "ping":
             self._sink.say("pong", id=line["id"], time=time.monotonic_ns())
         elif kind == "go":
@@ -137,33 +138,33 @@ class Coordinator(threading.Thread):
             self.going.set()
 
 
-def _of_64_bits(number: Any) -> int:
+def _check_int64(number: Any) -> int:
     if -(1 << 63) <= number < 1 << 63:
         return int(number)
     raise ValueError("no time")
 
 
-def serve(
+def serve_coordinator(
     path: str | None,
     targets_of: Callable[[Arguments], Targets],
     compiled: Callable[[Arguments, int], Any],
     hide: Callable[[], None],
 ) -> int:
     """The exit status.  path: of the policy's file; targets_of, compiled, hide: pydtrace's own."""
-    file, output = _pipes()
-    sink = Served(output)
+    file, output = _take_standard_pipes()
+    sink = AgentSink(output)
     coordinator = Coordinator(file, sink)
     policy = deadline = None
     try:
         policy = Policy(path)
         deadline = Deadline(
-            policy.left,
-            lambda: _refuse(
-                sink, NotServed("the time that this host's policy gives is over"), policy
+            policy.seconds_left,
+            lambda: _refuse_request(
+                sink, RequestRefused("the time that this host's policy gives is over"), policy
             ),
         )
-        request = _read(file)
-        arguments = _arguments(request)
+        request = _read_request(file)
+        arguments = _parse_arguments(request)
         if "hosts" in request:
             policy.check_relay(request["via"])
             arguments.options.update(
@@ -171,37 +172,39 @@ def serve(
                 hostwait=int(request["wait"]),
                 hostretry=int(request["retry"]),
             )
-        policy.check(arguments, request["options"])
+        policy.check_request(arguments, request["options"])
         if arguments.options.get("hostmode") == "central":
             policy.check_events()
             arguments.options["send"] = True
         with policy.no_memory_bound():
             found = Targets() if "hosts" in request else targets_of(arguments)
         deadline.command = found.command
-        driver = Driver(arguments.options, found if "hosts" in request else policy.targets(found))
+        driver = Driver(
+            arguments.options, found if "hosts" in request else policy.filter_targets(found)
+        )
     except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
         if deadline and deadline.command:
             deadline.command.stop()
-        return _refuse(sink, error, policy)
+        return _refuse_request(sink, error, policy)
     coordinator.start()
     try:
         try:
             asked = dict(arguments.options)
             program = compiled(arguments, (*found.named_pids(), 0)[0]).program
-            policy.bound(arguments.options, program, asked)
-            policy.audit("allowed")
-            _open(driver, program, sink)
+            policy.check_program(arguments.options, program, asked)
+            policy.write_audit("allowed")
+            _open_driver(driver, program, sink)
             hide()
             deadline.begun = True
         except Exception as error:  # noqa: BLE001
-            return _refuse(sink, error, policy)
-        if not coordinator.going.wait(policy.left) or coordinator.gone:
+            return _refuse_request(sink, error, policy)
+        if not coordinator.going.wait(policy.seconds_left) or coordinator.gone:
             return 1
         if coordinator.stopping:  # exit() in BEGIN
             sink.end(0)
             return 0
         try:
-            _trace(driver, sink, coordinator, request["interval"], policy)
+            _run_tracing(driver, sink, coordinator, request["interval"], policy)
         except Exception as error:
             if not policy.is_out_of_memory(error):
                 raise
@@ -212,50 +215,53 @@ def serve(
         driver.close()
 
 
-def _pipes() -> tuple[BinaryIO, _Shared]:
+def _take_standard_pipes() -> tuple[BinaryIO, LockedOutput]:
     """The coordinator's, which from now on nobody else has."""
     there, here = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    return os.fdopen(there, "rb"), _Shared(here)
+    return os.fdopen(there, "rb"), LockedOutput(here)
 
 
-def _refuse(sink: Served, error: Exception, policy: Policy | None) -> int:
+def _refuse_request(sink: AgentSink, error: Exception, policy: Policy | None) -> int:
     why = error.summary() if isinstance(error, CompileError) else str(error) or type(error).__name__
     if policy and policy.is_out_of_memory(error):
         why = _NO_MEMORY
     if policy:
-        with contextlib.suppress(Denied):  # then it is the error itself
-            policy.audit(f"refused: {why}")
+        with contextlib.suppress(PolicyDenied):  # then it is the error itself
+            policy.write_audit(f"refused: {why}")
     sink.say(
-        "refused", why=why if len(why) <= _WHY else f"{why[: _WHY // 2]} … {why[-_WHY // 2 :]}"
+        "refused",
+        why=why
+        if len(why) <= _REASON_LIMIT
+        else f"{why[: _REASON_LIMIT // 2]} … {why[-_REASON_LIMIT // 2 :]}",
     )
     return 1
 
 
-def _read(file: BinaryIO) -> dict[str, Any]:
-    line = file.readline(_REQUEST)
+def _read_request(file: BinaryIO) -> dict[str, Any]:
+    line = file.readline(_REQUEST_LIMIT)
     try:
         request: dict[str, Any] = parse_line(line)
     except HostError:
-        raise NotServed(
+        raise RequestRefused(
             "pydtrace --serve is started by pydtrace --hosts: it reads a request from its standard input"
         ) from None
     if request["type"] != "trace" or request.get("schema") != 2:
-        raise NotServed(
+        raise RequestRefused(
             "this pydtrace serves requests of schema 2: the coordinator's is of another version"
         )
     if (theirs := str(request.get("release"))) != (ours := build_version()):
-        raise NotServed(
+        raise RequestRefused(
             f"the coordinator has pyusdt {escape_for_terminal(theirs[:80])}, and this is pyusdt {ours}: they do not understand each other; "
             "install the same build for both"
         )
     return request
 
 
-def _arguments(request: dict[str, Any]) -> Arguments:
+def _parse_arguments(request: dict[str, Any]) -> Arguments:
     """The command line that it stands for."""
     arguments = cli.Arguments()
     arguments.mode = "serve"
@@ -274,7 +280,7 @@ def _arguments(request: dict[str, Any]) -> Arguments:
     return arguments
 
 
-def _open(driver: Driver, program: Program, sink: Served) -> None:
+def _open_driver(driver: Driver, program: Program, sink: AgentSink) -> None:
     descriptions = [desc for clause in program.clauses for desc in clause.probes]
     for clause in program.clauses if "hosts" not in driver.options else ():
         clause.probes = [
@@ -289,8 +295,8 @@ def _open(driver: Driver, program: Program, sink: Served) -> None:
         sink.note(note)
 
 
-def _trace(
-    driver: Driver, sink: Served, coordinator: Coordinator, interval: float, policy: Policy
+def _run_tracing(
+    driver: Driver, sink: AgentSink, coordinator: Coordinator, interval: float, policy: Policy
 ) -> None:
     due, flushed = time.monotonic() + interval, 0
     wall: int | None = None
@@ -298,22 +304,24 @@ def _trace(
     relay = engine if engine.name == "relay" else None
     comes = engine if engine.name in ("relay", "sending") else None
 
-    def between() -> None:
+    def end_epoch_if_due() -> None:
         nonlocal due, flushed
         set_wall()
         driver.stopping = (
-            driver.stopping or coordinator.stopping or coordinator.gone or policy.left == 0
+            driver.stopping or coordinator.stopping or coordinator.gone or policy.seconds_left == 0
         )
         driver.hurry = driver.hurry or coordinator.gone
-        sink.send()
+        sink.send_events()
         wanted, now = coordinator.flush, time.monotonic()
-        if wanted > flushed or (now >= due and sink.number - coordinator.acked <= _UNACKNOWLEDGED):
+        if wanted > flushed or (
+            now >= due and sink.number - coordinator.acked <= _MAX_UNACKNOWLEDGED
+        ):
             if wanted > flushed and relay:
                 relay.bring_up_to_date()
-            epoch(wanted)
+            write_epoch(wanted)
             due, flushed = now + interval, wanted
 
-    def epoch(flush: int) -> None:
+    def write_epoch(flush: int) -> None:
         sink.epoch(flush=flush, **({"time": comes.complete_until} if comes else {}))
 
     def set_wall() -> None:
@@ -325,5 +333,5 @@ def _trace(
     driver.begin(sink)
     if engine.name == "sending":
         sink.sender = engine
-    epoch(0)  # the first one says that the probes are on
-    driver.run(_POLL, between)
+    write_epoch(0)  # the first one says that the probes are on
+    driver.run(_POLL, end_epoch_if_due)

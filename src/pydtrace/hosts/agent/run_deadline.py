@@ -29,15 +29,15 @@ class Deadline(threading.Thread):
 
     def __init__(self, left: float | None, refuse: Callable[[], object]) -> None:
         super().__init__(daemon=True)
-        self._left, self._refuse, self._never = left, refuse, threading.Event()
+        self._left, self._refuse, self._never_set = left, refuse, threading.Event()
         if left is not None:
             signal.setitimer(signal.ITIMER_REAL, left + 2 * GRACE)
             self.start()
 
     def run(self) -> None:
-        self._never.wait(min(self._left or 0, threading.TIMEOUT_MAX))
+        self._never_set.wait(min(self._left or 0, threading.TIMEOUT_MAX))
         if self.begun:
-            self._never.wait(GRACE)
+            self._never_set.wait(GRACE)
         else:
             self._refuse()
         if self.command:

@@ -1,8 +1,8 @@
-"""What pydtrace --serve=FILE allows a coordinator: docs/guide/hosts.md has the lines of the file.
+"""The policy of pydtrace --serve=FILE: what a coordinator may do here (docs/guide/hosts.md).
 
-In: the file; a request, and the program that it was compiled to.  Out: Denied, or bounds that are in force; an audit line a run.
-Always: what the file does not say is not allowed, but for any script without -w; a file that others could have written, or with a line
-that is none, allows nothing; what was asked is in the audit, also where it was refused.
+- Only what the file allows is allowed, except any script without -w.
+- A file that others can write, or with a bad line, allows nothing.
+- Every request is in the audit log, also if it was refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AMOUNTS = {
 }  # read as these -x options are
 _FIELD = 300  # characters in the audit
 # Options that decide what a host does; the others that a script may set are for who shows it.
-_HEEDED = frozenset(
+_HOST_OPTIONS = frozenset(
     (
         *FORWARDED,
         "bufpolicy",
@@ -60,7 +60,7 @@ _HEEDED = frozenset(
 )
 
 
-class Denied(Exception):
+class PolicyDenied(Exception):
     """The message is one line for who asked."""
 
 
@@ -68,7 +68,7 @@ class Policy:
     """said: {key: its value}; without a file all is allowed that the user may do."""
 
     def __init__(self, path: str | None) -> None:
-        self.said: dict[str, Any] = {
+        self.rules: dict[str, Any] = {
             "scripts": [_ANY],
             "options": [_ANY],
             "processes": [_ANY],
@@ -78,39 +78,39 @@ class Policy:
         }
         self._audit: str | None = None
         self._ends: float | None = None
-        self._own_script = False  # it is the text of one of the policy's files
+        self._is_policy_script = False  # it is the text of one of the policy's files
         self._limit = resource.getrlimit(resource.RLIMIT_DATA)
         self._who = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "-"
         self._asked = "-"
         if path is not None:
-            self.said |= {"relay": [], "commands": False, "destructive": False}
+            self.rules |= {"relay": [], "commands": False, "destructive": False}
             self._audit = "syslog"
-            for number, line in enumerate(_text(path).splitlines(), 1):
-                self._read(f"{path}:{number}", line.partition("#")[0].strip())
-            self._begin()
+            for number, line in enumerate(_read_policy(path).splitlines(), 1):
+                self._read_file(f"{path}:{number}", line.partition("#")[0].strip())
+            self._set_bounds()
 
-    def _read(self, where: str, line: str) -> None:
+    def _read_file(self, where: str, line: str) -> None:
         key, _, value = (part.strip() for part in line.partition(":"))
         if not line:
             return
         if key in _SWITCHES and value in ("yes", "no"):
-            self.said[key] = value == "yes"
+            self.rules[key] = value == "yes"
         elif key in _LISTS and value:
-            self.said[key] = shlex.split(value)
-        elif key in _AMOUNTS and (amount := _amount(_AMOUNTS[key], value)):
-            self.said[key] = amount
+            self.rules[key] = shlex.split(value)
+        elif key in _AMOUNTS and (amount := _parse_amount(_AMOUNTS[key], value)):
+            self.rules[key] = amount
         elif key == "audit" and (value in ("syslog", "no") or value.startswith("/")):
             self._audit = None if value == "no" else value
         else:
-            raise Denied(
+            raise PolicyDenied(
                 f"{where}: a line that pydtrace --serve does not know, so nothing is allowed: {escape_for_terminal(line)}"
             )
 
-    def _begin(self) -> None:
+    def _set_bounds(self) -> None:
         """From now on the run is bounded: reading the request and compiling count."""
-        self._ends = time.monotonic() + self.said["time"] / 1e9 if "time" in self.said else None
-        if "memory" in self.said:
-            resource.setrlimit(resource.RLIMIT_DATA, (self.said["memory"], self._limit[1]))
+        self._ends = time.monotonic() + self.rules["time"] / 1e9 if "time" in self.rules else None
+        if "memory" in self.rules:
+            resource.setrlimit(resource.RLIMIT_DATA, (self.rules["memory"], self._limit[1]))
 
     @contextlib.contextmanager
     def no_memory_bound(self) -> Iterator[None]:
@@ -123,42 +123,42 @@ class Policy:
             resource.setrlimit(resource.RLIMIT_DATA, bound)
 
     # --- before -----------------------------------------------------------------------------------
-    def check(self, arguments: Arguments, options: dict[str, Any]) -> None:
+    def check_request(self, arguments: Arguments, options: dict[str, Any]) -> None:
         """The request, before it is compiled or anything is started.  options: as they were sent."""
         texts = [os.fsencode(each.text or "") for each in arguments.requests]
         self._asked = (
             f"script={hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]} pids={arguments.pids or '-'} "
             f"command={arguments.commands or '-'} options={sorted(options) or '-'}"
         )
-        self._own_script = _ANY not in self.said["scripts"]
-        if self._own_script and not all(map(self._is_allowed, texts)):
-            raise Denied(
+        self._is_policy_script = _ANY not in self.rules["scripts"]
+        if self._is_policy_script and not all(map(self._is_allowed, texts)):
+            raise PolicyDenied(
                 "this host's policy does not allow that script: only those of its own files"
             )
-        if _ANY not in self.said["options"] and (
-            others := sorted(options.keys() - {*self.said["options"]})
+        if _ANY not in self.rules["options"] and (
+            others := sorted(options.keys() - {*self.rules["options"]})
         ):
-            raise Denied(
+            raise PolicyDenied(
                 f"this host's policy does not allow -x {', '.join(map(escape_for_terminal, others))}"
             )
-        if arguments.commands and not self.said["commands"]:
-            raise Denied("this host's policy does not allow -c")
+        if arguments.commands and not self.rules["commands"]:
+            raise PolicyDenied("this host's policy does not allow -c")
 
     def check_relay(self, via: list[str]) -> None:
         """What would be started to reach other hosts."""
-        if self.said["relay"] != [_ANY] and self.said["relay"] != via:
-            raise Denied("this host's policy does not allow to relay to other hosts so")
+        if self.rules["relay"] != [_ANY] and self.rules["relay"] != via:
+            raise PolicyDenied("this host's policy does not allow to relay to other hosts so")
 
     def check_events(self) -> None:
         """Events are sent as they are, whatever the script makes of them."""
-        if _ANY not in self.said["scripts"]:
-            raise Denied(
+        if _ANY not in self.rules["scripts"]:
+            raise PolicyDenied(
                 "this host's policy allows scripts of its own, so that no events are sent: not with -x hostmode=central"
             )
 
     def _is_allowed(self, text: bytes) -> bool:
         """The text of one of the files."""
-        for path in (path for pattern in self.said["scripts"] for path in glob.glob(pattern)):
+        for path in (path for pattern in self.rules["scripts"] for path in glob.glob(pattern)):
             with open(path, "rb") as file:
                 if is_ours(os.fstat(file.fileno())) and file.read() == text:
                     return True
@@ -166,13 +166,13 @@ class Policy:
 
     def _may_trace(self, pid: int) -> int | None:
         """When the process began; None where it may not be traced."""
-        began, names = start_ticks(pid), self.said["processes"]
+        began, names = start_ticks(pid), self.rules["processes"]
         is_allowed = pid != os.getpid() and any(fnmatchcase(read_comm(pid), name) for name in names)
         return began if is_allowed and began == start_ticks(pid) else None
 
-    def targets(self, found: Targets) -> Targets:
+    def filter_targets(self, found: Targets) -> Targets:
         """What may be traced of that: where processes are named, those that run now, and no others."""
-        if _ANY in self.said["processes"]:
+        if _ANY in self.rules["processes"]:
             return found
         if found.command:  # which may be started, so that it may be traced
             return Targets(
@@ -182,51 +182,51 @@ class Policy:
         allowed = {pid: began for pid in pids if (began := self._may_trace(pid)) is not None}
         for pid in found.pids:
             if pid not in allowed:
-                raise Denied(f"this host's policy does not allow process {pid}")
+                raise PolicyDenied(f"this host's policy does not allow process {pid}")
         if not allowed:
-            raise Denied("no process runs that this host's policy allows")
+            raise PolicyDenied("no process runs that this host's policy allows")
         return Targets(allowed, allowed=allowed)
 
-    def bound(self, options: Options, program: Program, asked: dict[str, Any]) -> None:
+    def check_program(self, options: Options, program: Program, asked: dict[str, Any]) -> None:
         """What the script says by itself is known now.  asked: the options before it was compiled."""
-        if (program.destructive or options.get("destructive")) and not self.said["destructive"]:
-            raise Denied("this host's policy does not allow destructive actions")
+        if (program.destructive or options.get("destructive")) and not self.rules["destructive"]:
+            raise PolicyDenied("this host's policy does not allow destructive actions")
         allowed, by_script = (
-            self.said["options"],
-            {name for name in _HEEDED & options.keys() if options[name] != asked.get(name)},
+            self.rules["options"],
+            {name for name in _HOST_OPTIONS & options.keys() if options[name] != asked.get(name)},
         )
         if (
             _ANY not in allowed
-            and not self._own_script
+            and not self._is_policy_script
             and (others := sorted(by_script.difference(allowed)))
         ):
-            raise Denied(
+            raise PolicyDenied(
                 f"this host's policy does not allow the script's #pragma D option {', '.join(others)}"
             )
         options.update(
-            {name: self.said[name] for name in ("maxcpu", "memory") if name in self.said}
+            {name: self.rules[name] for name in ("maxcpu", "memory") if name in self.rules}
         )
-        options["programstime"] = "maxcpu" in self.said
+        options["programstime"] = "maxcpu" in self.rules
         if options.get("engine") == "dtrace" and (
-            bounds := sorted(self.said.keys() & {"maxcpu", "memory"})
+            bounds := sorted(self.rules.keys() & {"maxcpu", "memory"})
         ):
-            raise Denied(
+            raise PolicyDenied(
                 f"this host's policy bounds {' and '.join(bounds)}, and can not do so for dtrace(1): -x engine=embedded and kernel can"
             )
 
     @property
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Seconds; None: without end."""
         return self._ends and max(0.0, self._ends - time.monotonic())
 
     def is_out_of_memory(self, error: Exception) -> bool:
         """Whether an error is that the memory bound was reached: the interpreter itself has several for it."""
-        return "memory" in self.said and (
+        return "memory" in self.rules and (
             isinstance(error, (MemoryError, SystemError)) or "start new thread" in str(error)
         )
 
     # --- after --------------------------------------------------------------------------------------
-    def audit(self, outcome: str) -> None:
+    def write_audit(self, outcome: str) -> None:
         """A line: when, who, what was asked, what came of it.  Denied: nothing may run that is not written down."""
         if self._audit is None:
             return
@@ -251,31 +251,31 @@ class Policy:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise Denied(
+            raise PolicyDenied(
                 f"this run can not be written down in {self._audit}, so it does not begin: {error.strerror}"
             ) from None
 
 
-def _text(path: str) -> str:
+def _read_policy(path: str) -> str:
     try:
         if others := changeable_by_others(os.path.dirname(path)):
-            raise Denied(
+            raise PolicyDenied(
                 f"{others} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help"
             )
         with open(path, encoding="utf-8") as file:
             found = os.fstat(file.fileno())
             if not (stat.S_ISREG(found.st_mode) and is_ours(found)):
-                raise Denied(
+                raise PolicyDenied(
                     f"{path} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help"
                 )
             return file.read(1 << 20)
     except (OSError, UnicodeDecodeError) as error:
-        raise Denied(
+        raise PolicyDenied(
             f"failed to read {path}: {getattr(error, 'strerror', None) or 'it is no text'}"
         ) from None
 
 
-def _amount(option: str, text: str) -> int:
+def _parse_amount(option: str, text: str) -> int:
     """0 where it is none."""
     options = Options()
     try:

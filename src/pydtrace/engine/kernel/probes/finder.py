@@ -16,7 +16,7 @@ from functools import partial
 from pydtrace.engine import EngineError
 from pydtrace.process import maps
 from pydtrace.symbols import elf
-from pydtrace.symbols.demangle import demangled
+from pydtrace.symbols.demangle import demangle
 from pydtrace.symbols.ifunc_targets import find_ifunc_targets
 from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
@@ -67,7 +67,7 @@ class Site:
     @property
     def shown_function(self) -> str:
         """The function as it is shown."""
-        return demangled(self.function) if self.file.demangles else self.function
+        return demangle(self.function) if self.file.demangles else self.function
 
     def return_points(self) -> list[ReturnPoint]:
         """[returns.Point].  Raises returns.NotFound."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pydtrace import _tracer
 from pydtrace.symbols.demangle import (
-    demangled,
-    is_written,
-    may_be,
-    without_parameters,
-    without_value,
+    demangle,
+    is_demangled_pattern,
+    may_match,
+    strip_parameters,
+    strip_return_type,
 )
 
 from .return_sites import is_cold_part
@@ -103,7 +103,7 @@ class Matcher:
                     else desc.function == function
                 ):
                     places = offsets() if can_match_offset(desc.name) else ()
-                    if desc.function in (function, demangled(function)):
+                    if desc.function in (function, demangle(function)):
                         self.function_sizes[desc] = size
                     first = (
                         ("return", "entry")
@@ -209,13 +209,13 @@ def is_function_match(pattern: str, symbol: str, demangles: bool) -> bool:
     demangles: functions are shown so, and patterns stand for what is shown."""
     if _tracer.glob(pattern, symbol):
         return True
-    written = is_written(pattern) or demangles and not _GLOB.isdisjoint(pattern)
-    if not written or not may_be(pattern, symbol):
+    written = is_demangled_pattern(pattern) or demangles and not _GLOB.isdisjoint(pattern)
+    if not written or not may_match(pattern, symbol):
         return False
-    text = demangled(symbol)
-    ways = text, without_value(text)
+    text = demangle(symbol)
+    ways = text, strip_return_type(text)
     return any(
-        _tracer.glob(pattern, way) or _tracer.glob(pattern, without_parameters(way)) for way in ways
+        _tracer.glob(pattern, way) or _tracer.glob(pattern, strip_parameters(way)) for way in ways
     )
 
 
