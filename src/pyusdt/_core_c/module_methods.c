@@ -166,8 +166,8 @@ static PyMethodDef callables[] = {
      "p(*args, /)\n--\n\n"
      "Fire user_trace-i4s4 with up to four integers, then up to four strings.\n\n"
      "Integers are taken modulo 2**64; str is UTF-8, bytes-like objects are taken as they are, None is absent\n"
-     "(0 or NULL), any other object is str(object).  Strings end at the first NUL and are cut to 1023 bytes.\n"
-     "Nothing is converted while no tracer wants it.  TypeError for more than eight arguments, traced or not.\n"
+     "(0 or NULL), any other object is str(object).  Strings end at the first NUL and are truncated to 1023\n"
+     "bytes.  Nothing is converted while no tracer wants it.  TypeError for more than eight arguments, traced or not.\n"
      "Returns True if the event was offered to a tracer."},
     {"pn", FASTCALL(method_pn), METH_FASTCALL,
      "pn(n, /, *args)\n--\n\n"
@@ -175,12 +175,12 @@ static PyMethodDef callables[] = {
      "TypeError if n is not an int, ValueError if it is out of range, traced or not."},
     {"user_trace_s1", method_s1, METH_O,
      "user_trace_s1(message, /)\n--\n\n"
-     "Fire user_trace-s1 with one string, which is converted as p() does.  Returns what p() does."},
+     "Fire user_trace-s1 with one string, converted as by p().  Returns as p()."},
     {"user_trace_i4s4", FASTCALL(method_i4s4), METH_FASTCALL,
      "user_trace_i4s4(tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
-     "Fire user_trace-i4s4 with a tag of the caller's and each value in its own place (OTP's dyntrace).\n\n"
-     "Values are converted as p() does; what is no int where one stands is 0.  TypeError for more than nine\n"
-     "arguments, traced or not.  Returns what p() does."},
+     "Fire user_trace-i4s4 with the given tag and each value in its own place (OTP's dyntrace).\n\n"
+     "Values are converted as by p(); anything but an int for an integer is 0.  TypeError for more than nine\n"
+     "arguments, traced or not.  Returns as p()."},
     {"user_trace_n", FASTCALL(method_n), METH_FASTCALL,
      "user_trace_n(n, tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
      "Fire user_trace-n<n>, n as for pn(), otherwise as user_trace_i4s4()."},
@@ -190,30 +190,30 @@ static PyMethodDef callables[] = {
      "ValueError if there is none, TypeError if name is no str."},
     {"encode_tag", encode_tag, METH_O,
      "encode_tag(tag, /)\n--\n\n"
-     "The bytes that probes show of a tag, or None."},
+     "The bytes of a tag in an event, or None."},
     {"get_tag", get_tag, METH_NOARGS,
      "get_tag()\n--\n\n"
      "The tag of this context as text, None without one."},
     {"put_tag", put_tag, METH_O,
      "put_tag(tag, /)\n--\n\n"
-     "Set the tag of this context; None takes it away.\n\n"
+     "Set the tag of this context; None removes it.\n\n"
      "str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at\n"
-     "most 1023 bytes.  Returns the tag before, as get_tag() would."},
+     "most 1023 bytes.  Returns the former tag, as get_tag()."},
     {"define", pyusdt_app_provider_define, METH_VARARGS,
      "define(provider, probes, /)\n--\n\n"
-     "The probes of an own provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"
-     "Returns the Probe objects, the path of the file that tracers find them in or '', and why there is none or ''.\n"
-     "ValueError for a name or types that can not be."},
+     "The probes of an application provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"
+     "Returns the Probe objects, the path of their object file or '', and why there is none or ''.\n"
+     "ValueError for an invalid name or types."},
     {"check_provider", pyusdt_app_provider_check, METH_VARARGS,
      "check_provider(name, /)\n--\n\n"
-     "ValueError, with the rule, for a name that no provider can have."},
+     "ValueError, with the rule, for an invalid name of a provider."},
     {"wrapped", pyusdt_wrapped_new, METH_VARARGS,
      "wrapped(probe, function, observed, /)\n--\n\n"
-     "What calls function while the probe is off, else observed; for Probe.wrap()."},
+     "An object that calls function while the probe is off, else observed; for Probe.wrap()."},
     {NULL, NULL, 0, NULL},
 };
 
-/* Adds a new reference, which is the caller's no longer; NULL is an error that has been raised. */
+/* Adds an object and takes ownership of the reference; NULL is an error that has been raised. */
 static int add_object(PyObject *module, const char *name, PyObject *object)
 {
     int failed = object == NULL || PyObject_SetAttrString(module, name, object) < 0;

@@ -311,14 +311,14 @@ PyTypeObject *pyusdt_probe_type(void)
         {"lazy", probe_lazy, METH_O,
          "lazy($self, function, /)\n--\n\n"
          "Fire with the arguments that function() returns, a tuple or one value, called only while the probe is on.\n\n"
-         "What function raises does not get out (it does in strict mode): the event then has no arguments.\n"
+         "An exception of function is suppressed (except in strict mode): the event then has no arguments.\n"
          "Returns True if the event was offered to a tracer."},
         {"wrap", pyusdt_probe_wrap, METH_O,
          "wrap($self, function, /)\n--\n\n"
          "A decorator: fire around each run of a function, coroutine or generator function.\n\n"
          "When it begins: 0, its qualified name and 'entry'; when it ends: the nanoseconds it took, its name and\n"
-         "'return', 'raise' or 'close'.  TypeError for what can not be called.  While the probe is off a call costs\n"
-         "one test more."},
+         "'return', 'raise' or 'close'.  TypeError for an object that is not callable.  While the probe is off a\n"
+         "call costs one more test."},
         {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS,
          "Probe[int, str]: for annotations."},
         {"__reduce__", probe_reduce, METH_NOARGS, NULL},
@@ -331,7 +331,7 @@ PyTypeObject *pyusdt_probe_type(void)
          "The name of the probe's provider, without the process id.", NULL},
         {"max_arguments", probe_max_arguments, NULL, "How many values a call takes at most.", NULL},
         {"path", probe_path, NULL,
-         "The file that tracers find an own provider's probe in; None where there is none, and for pyusdt's own.",
+         "The object file with an application provider's probe; None without one, and for pyusdt's own probes.",
          NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };

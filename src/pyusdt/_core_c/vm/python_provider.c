@@ -563,7 +563,7 @@ static PyObject *vm_probes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
 static PyMethodDef callables[] = {
     {"vm_start", vm_start, METH_O,
      "vm_start(audit, /)\n--\n\n"
-     "The provider python is there, and watches whether somebody traces it.  audit: with the probe audit.\n\n"
+     "Publish the provider python, and watch whether it is traced.  audit: with the probe audit.\n\n"
      "OSError if the process cannot be traced, RuntimeError in a sub-interpreter."},
     {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nStops the watcher's thread."},
     {"vm_pause_for_filter", vm_pause_for_filter, METH_NOARGS,
