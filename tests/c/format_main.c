@@ -1,9 +1,9 @@
 /* The formatter as a program, so that its tests run under the sanitizers whatever Python does.
  *
- * In (stdin): chunks of a u32 kind and a u32 size, then that many bytes:
+ * It reads chunks from stdin: a u32 kind and a u32 size, then that many bytes:
  *   't' u32 flags, the table        'p' u32 id, provider NUL function NUL name NUL        'r' records
  *   'o' whole records, which come one by one through c/consumer/record_buffer.h
- * Out: the text on stdout; on stderr a line for each stop: its number, the offset, the action; of 'o' before them how many bytes
+ * It prints the text on stdout; on stderr a line for each stop: its number, the offset, the action; of 'o' before them how many bytes
  * of text were printed at once.
  */
 #include <stdint.h>

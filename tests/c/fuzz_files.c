@@ -1,8 +1,7 @@
 /*
- * What each harness of the fuzzer begins and ends with: a run directory of its own, the files in it, and giving up.
+ * The run directory and the files of a fuzzer's harness: PYUSDT_RUNDIR is set, and the directory is gone when the program ends.
  *
- * In: -. Out: PYUSDT_RUNDIR is set; the directory is gone when the program ends. Always: an error of the harness itself
- * (fuzz_require) ends the program as a sanitizer's complaint does.
+ * - An error of the harness itself (fuzz_require) ends the program as a sanitizer does.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,12 +1,12 @@
 /*
- * libFuzzer's harness for what reads a flight recorder's file and a recording: c/recording/flight_reader.c and recording_reader.c.
+ * libFuzzer's harness for flight recorders' files and recordings: c/recording/flight_reader.c and recording_reader.c.
  *
- * In:  operations of 16 bytes (struct operation), each a change of a file that a recorder has left: of a word of its
- *      header, its table, its rings' lines, or of an event; or of the recording that it becomes; a file cut short; a process
- *      that overwrites while it is read; a system call that fails. fuzz_mutator.c makes them of each other.
- * Out: nothing; a crash, a hang or a sanitizer's complaint is a bug. Each event that is replayed must be whole, of a probe
- *      and a target that the recording has; a list of its probes must end.
- * Always: each input starts from the same file; an unchanged one gives back all that was in it.
+ * - An input is operations of 16 bytes (struct operation), which fuzz_mutator.c makes of each other. Each changes a file that a recorder
+ *   has left: a word of its header, its table, its rings' lines, or of an event; or the recording that it becomes. Others truncate the
+ *   file, overwrite it while it is read, or let a system call fail.
+ * - A crash, a hang or a sanitizer's report is a bug. Each replayed event must be whole, of a probe and a target that the recording has;
+ *   a list of its probes must end.
+ * - Each input starts from the same file; an unchanged one gives back all that was in it.
  */
 #define _GNU_SOURCE
 #include <errno.h>

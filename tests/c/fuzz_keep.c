@@ -1,13 +1,12 @@
 /*
- * libFuzzer's harness for what reads the file of a kept session and comes back to it: c/session/kept_session.c and session_dir.c.
+ * libFuzzer's harness for the file of a kept session: c/session/kept_session.c and session_dir.c.
  *
- * In:  operations of 16 bytes (struct operation): a tracer comes, polls, says what was shown, leaves or is killed; the process
- *      fires; a word of the session file, of its wants, or of a ring's line is overwritten, the file is cut, another is put in
- *      its place; a system call fails. fuzz_mutator.c makes them of each other.
- * Out: nothing; a crash, a hang or a sanitizer's complaint is a bug. Every event that is delivered must be one that was
- *      fired; as long as nothing was spoilt, each comes, and twice only if it is counted.
- *      Every second input, by its number of operations, spoils nothing, so that the account is looked at often.
- * Always: each input starts from an empty run directory but for the control file of this process.
+ * - An input is operations of 16 bytes (struct operation), which fuzz_mutator.c makes of each other: a tracer comes, polls, marks events
+ *   as shown, leaves or is killed; the process fires; a word of the session file, of its wants, or of a ring's line is overwritten, the
+ *   file is truncated, another is put in its place; a system call fails.
+ * - A crash, a hang or a sanitizer's report is a bug. Every event that is delivered must be one that was fired. As long as nothing was
+ *   damaged, each comes, and twice only if it is counted. Every second input, by its number of operations, damages nothing.
+ * - Each input starts from an empty run directory except for the control file of this process.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,7 +1,5 @@
 /*
- * How the fuzzer makes an input of an input: operation by operation, with values at the edges of what the layouts allow.
- *
- * In: an input of whole operations. Out: another. Always: deterministic by the seed.
+ * Makes an input of an input, operation by operation, with values at the edges of what the layouts allow. The seed determines the result.
  */
 #include "fuzz_reader.h"
 

@@ -1,11 +1,11 @@
 /*
  * libFuzzer's harness for what reads shared memory: the tracer's side, and the target's, in one process.
  *
- * In:  operations of 16 bytes (struct operation): fire, poll, overwrite or cut a shared file, forge a process with rings
- *      of its own, fail a system call, end the session. fuzz_mutator.c makes them of each other.
- * Out: nothing; a crash, a hang or a sanitizer's complaint is a bug. Every event that is delivered must be whole (its
- *      probe known, its strings inside the event and ended by a NUL), and counted: delivered, out of order.
- * Always: each input starts from the same control file and an empty ring.
+ * - An input is operations of 16 bytes (struct operation), which fuzz_mutator.c makes of each other: fire, poll, overwrite or truncate a
+ *   shared file, forge a process with rings of its own, fail a system call, end the session.
+ * - A crash, a hang or a sanitizer's report is a bug. Every event that is delivered must be whole (its probe known, its strings inside the
+ *   event and ended by a NUL), and counted: delivered, out of order.
+ * - Each input starts from the same control file and an empty ring.
  *
  *     clang -fsanitize=fuzzer,address,undefined … ; ./fuzz_reader -handle_bus=0 CORPUS   (test_fuzz.py does it)
  */

@@ -1,5 +1,8 @@
-/* Random layouts of records and random strings in them, cut as the kernel's programs cut them, and made whole again; then
- * damaged ones, for the sanitizers.  Every block is of the very size.  In: how many rounds.  Out: "rounds N". */
+/*
+ * Trims random strings in records of random layouts as the kernel's programs do, and restores them; then damaged ones, for the sanitizers.
+ *
+ * - The argument is the number of rounds; it prints "rounds N". Every block has exactly the size of its contents.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
