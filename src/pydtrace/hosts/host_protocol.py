@@ -1,9 +1,7 @@
-"""Keys and records as lines of JSON have them under schema 2 (docs/guide/json.md), and back into what engines record.
+"""Keys and records as lines of JSON, schema 2 (docs/guide/json.md), and back.
 
-In: program.Data, tuples of the values that snapshot.key_reader() makes; or what a line, maybe of a stranger, has.  Out: lists for JSON;
-tuples for snapshot.pack_key().
-Always: what comes back fits its field: a number its bits, a text its bytes and their NUL, a stack its frames; anything else is a
-ValueError.
+Lines are untrusted. A value that comes back fits its field (a number its bits, a text its bytes and
+their NUL, a stack its frames), or raises ValueError.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Names of processes: the ids that a name behind -p may mean, and names for lists of processes.
+"""Names of processes: the pids that a name behind -p may mean, and names for lists of processes.
 
-In: the argument of -p; an id.  Out: an id or a hint; a name.  Always: reads only /proc, and for a hint what processes with pyusdt
-have published; without /proc no process has a name.
+Names come only from /proc; without /proc no process has a name. Hints also use the processes that
+have published probes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What programmers call a function whose symbol a compiler has made: of C++, Rust.
-
-In: a symbol.  Out: its text; the symbol itself where it is of C, or is not understood.
-Always: no symbol takes more than a bounded time, whoever made it.
-"""
+"""Demangles C++ and Rust symbols, in bounded time. Any other symbol stays as it is."""
 
 from __future__ import annotations
 

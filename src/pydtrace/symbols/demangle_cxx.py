@@ -1,7 +1,7 @@
-"""C++ names as people write them, of those that compilers make (the Itanium C++ ABI, 5.1).
+"""Demangles C++ names of the Itanium C++ ABI (5.1) into the words of c++filt.
 
-In: a symbol.  Out: its text in the words of c++filt, or None for what is none, or not understood.
-Always: no more than LONGEST characters are made, however often a name refers to its own parts, and no deeper than _DEEP.
+A symbol is untrusted: at most LONGEST characters are made, however often a name refers to its own
+parts, and parts nest at most _DEEP deep. A symbol that is not understood gives None.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rust's names as people write them: the legacy form (_ZN…17h…E) and v0 (RFC 2603).
+"""Demangles Rust's names: the legacy form (_ZN…17h…E) and v0 (RFC 2603), without the hash.
 
-In: a symbol.  Out: its path without the hash, or None for what is none, or not understood.
-Always: no more than LONGEST characters are made, however often a name refers to its own parts, and no deeper than _DEEP.
+A symbol is untrusted: at most LONGEST characters are made, however often a name refers to its own
+parts, and parts nest at most _DEEP deep. A symbol that is not understood gives None.
 """
 
 from __future__ import annotations

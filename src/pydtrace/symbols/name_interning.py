@@ -1,7 +1,7 @@
-"""Names that stand for addresses where no address is known: of stacks and symbols that came as names.
+"""Numbers for names of stacks and symbols that came without addresses.
 
-In: names.  Out: a number for each, and stacks and symbols of such numbers, laid out as engines record addresses.
-Always: one name has one number, which is no address that a process could have mapped; there are as many as different names.
+One name has one number, which is no address that a process could have mapped. Stacks and symbols of
+such numbers have the layout in which engines record addresses.
 """
 
 from __future__ import annotations

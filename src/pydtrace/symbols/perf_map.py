@@ -1,13 +1,15 @@
-"""Names of code that is made while a program runs: /tmp/perf-PID.map, as perf reads it.
+"""Names of JIT code from /tmp/perf-PID.map, the files that perf reads.
 
-In: a process id, an address that lies in no file.  Out: the name, or None.
-Always: the file is read again where it has grown, those of a user for two seconds of work at once, then for a twentieth of the time,
-though they may grow with every look; a line that is none is passed over.  /tmp is everybody's: a file of another user than the
-process's, root and ours is none, nor is a link or what is no regular file; of one no more than 64 MiB, half a million names and a
-kilobyte of each are taken, and of all as many as there is room for.
-Of a process that has ended the file is read, too, if the process was seen alive with code of this kind (note()) and the file is no older.
-CPython writes such a file with -X perf (3.12), Erlang with +JPperf true (OTP 24), node with --perf-basic-prof.
-Source: Linux tools/perf/Documentation/jit-interface.txt.
+- A file is read again if it has grown. Each user's files share a budget: two seconds at once, then a
+  twentieth of the time.
+- /tmp is untrusted: links, irregular files, and files of users other than the process's, root and
+  this one are ignored, and so are bad lines.
+- Of a file at most 64 MiB, half a million names and a kilobyte of each are kept.
+- The file of an ended process is read if note() saw the process with JIT code and the file is not
+  older than the process.
+
+CPython writes such a file with -X perf (3.12), Erlang with +JPperf true (OTP 24), node with
+--perf-basic-prof. Source: Linux tools/perf/Documentation/jit-interface.txt.
 """
 
 from __future__ import annotations

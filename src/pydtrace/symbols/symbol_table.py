@@ -1,6 +1,6 @@
-"""The symbols of a file, or of the kernel, by address, in little memory.
+"""The symbols of a file or of the kernel, by address, in little memory.
 
-In: rows of addresses, sizes and places of names in texts, which may be damaged.  Out: the name of what an address lies in.
+The rows (addresses, sizes, offsets of names) may be damaged.
 """
 
 from __future__ import annotations

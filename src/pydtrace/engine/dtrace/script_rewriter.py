@@ -1,21 +1,25 @@
-"""The script that dtrace(1) runs instead of the user's: the same clauses, whose data come in a form for machines.
+"""Rewrites the user's script so that dtrace(1) prints its data for machines.
 
-In: a compiled program, with the text it was compiled from.  Out: texts for dtrace -s.  Always: predicates, variables
-and aggregations are the user's own text; only probe descriptions (the processes asked for), data actions, what is
-put around them, and the order of some aggregations' keys change.  dtrace/framing.py reads what comes of it.
+- Predicates, variables and aggregations stay the user's text. Changed are probe descriptions (the
+  processes), data actions and what surrounds them, and the order of some aggregations' keys.
+- A frame is SOH kind … EOT (framing.py reads it). ETX separates its fields, ENQ the values of one.
+- No string of the traced program can put these bytes into a frame: %S escapes what is not printable.
+- Values that only dtrace can name (stacks, symbols) or print (whole structs) stand between two
+  marks: STX and a number that cannot be guessed.
 
-A frame is SOH kind … EOT.  Its fields are split by ETX, the values of a field by ENQ.  No string of the traced program
-can hold these bytes in its frame: strings are printed by %S, which escapes what is not printable.  What only dtrace can name
-(stacks, symbols) or print (whole structs) it prints for people, between two marks, STX and a number that nobody can guess.
-    R clause ETX id ETX cpu ETX time ETX pid ETX tid ETX four names {ETX action ENQ value …}    a record
-    S aggregation      a snapshot of it begins         A aggregation {ETX key} ACK value        a row of it
-    K aggregation {ETX key}    the strings of a row of the P that follows, since a table does not say them exactly
-    P aggregation ETX table    all its rows, as dtrace prints them: those with keys that are names of addresses
-    T aggregation      it is whole       B [pid]       BEGIN has run       E        END has run, all has been said
-    H                  dtrace still runs
+Frames:
+    R clause ETX id ETX cpu ETX time ETX pid ETX tid ETX four names {ETX action ENQ value …}  a record
+    S aggregation                      a snapshot of it begins
+    A aggregation {ETX key} ACK value  a row of it
+    K aggregation {ETX key}            the strings of a row of the next P, whose table is not exact
+    P aggregation ETX table            all rows as dtrace prints them: keys that name addresses
+    T aggregation                      the snapshot is whole
+    B [pid]                            BEGIN has run
+    E                                  END has run, and no frame follows
+    H                                  dtrace still runs
 
-Actions on aggregations are done here, by the consumer, on a snapshot that stands before their record; dtrace does clear()
-and trunc() as well, since it has the values.  So are those that do something (system(), raise() …): as on every engine.
+The driver does actions on aggregations, on the snapshot before their record; dtrace does clear() and
+trunc() as well, since it has the values. The driver also does system(), raise() and the like.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The end of the time that a policy gives a run, whatever the run does then: reading a request, compiling, opening an engine, writing to
-who does not read.
+"""Ends a run of the agent when the time of its policy is over, whatever the run does then.
 
-In: seconds; what says so.  Out: this process ends, and a command that it has started.
-Always: once tracing has begun it has some seconds to end by itself, with END and what was counted; the kernel's alarm ends a process
-whose threads do not come to it any more.
+- Once tracing has begun, it has GRACE seconds to end by itself, with END and its counts.
+- The kernel's alarm ends a process whose threads no longer run.
 """
 
 from __future__ import annotations
