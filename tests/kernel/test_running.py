@@ -172,7 +172,7 @@ def test_who_may_not_count_is_told(monkeypatch):
     def refused():
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(tracers.kernel, "enable_stats", refused)
+    monkeypatch.setattr(tracers.syscalls, "enable_stats", refused)
     monkeypatch.setattr(tracers, "_is_counting", lambda: False)
     with tracers.RunStatistics() as statistics:
         assert statistics.reason == "Operation not permitted"
@@ -221,7 +221,7 @@ def test_what_hostile_files_are_called():
 def test_a_map_of_our_name_whose_values_are_too_large(monkeypatch):
     """Anybody may call his so: what top asks the kernel for has a bound."""
     asked = []
-    monkeypatch.setattr(tracers.kernel, "map_of", lambda ident: os.open(os.devnull, os.O_RDONLY))
-    monkeypatch.setattr(tracers.kernel, "map_info", lambda fd: ("pyusdt_globals", 4, 1 << 30))
-    monkeypatch.setattr(tracers.kernel, "map_lookup", lambda *given: asked.append(given))
+    monkeypatch.setattr(tracers.syscalls, "map_of", lambda ident: os.open(os.devnull, os.O_RDONLY))
+    monkeypatch.setattr(tracers.syscalls, "map_info", lambda fd: ("pyusdt_globals", 4, 1 << 30))
+    monkeypatch.setattr(tracers.syscalls, "map_lookup", lambda *given: asked.append(given))
     assert tracers._read_drops(1) is None and asked == []

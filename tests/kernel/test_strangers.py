@@ -231,7 +231,7 @@ def test_nobody_is_waited_for(tmp_path, target):
 CUT = """
 import os, sys
 from pydtrace.symbols import elf
-for look in ("notes", "functions", "symbols"):
+for look in ("read_notes", "read_functions", "read_symbols"):
     file = elf.ElfFile(sys.argv[1])
     whole = open(sys.argv[1], "rb").read()
     file.sections
@@ -305,7 +305,7 @@ def test_functions_of_processes_that_nobody_has_named(tmp_path, target, monkeypa
         finder = probes.ProbeFinder(told.append)
         monkeypatch.setattr(
             finder._symbols,
-            "room",
+            "find_available",
             lambda owner, finder=finder: 2 * size - finder._symbols.used.total(),
         )
         files = [finder.add_file(str(path)) for path in copies]
