@@ -333,7 +333,7 @@ class Engine(Clock):
         raise NotImplementedError
 
     needs_sampler = False  # it has profile-n by reading processes from outside, with
-    sampler: Any = None  # a tracing.samples.Samples, which is given to it
+    sampler: Any = None  # a driver.profile_samples.Samples, which is given to it
     sampled_frames = 0  # of these stacks
     needs_tasks = False  # and who works there
 
@@ -342,7 +342,7 @@ class Engine(Clock):
         raise NotImplementedError
 
     needs_interpreters = False  # its programs walk the stacks of interpreters, with
-    interpreters: Any = None  # a tracing.interpreters.Interpreters, which is given to it
+    interpreters: Any = None  # a driver.python_frame_names.Interpreters, which is given to it
     has_pthread_ids = False  # by pthread_self()
 
     def name_of(self, pid: int, address: int) -> str | None:

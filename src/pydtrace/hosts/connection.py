@@ -158,7 +158,7 @@ def _detach_pipe(pipe: IO[bytes]) -> int:
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The object of a line.  Broken."""
+    """The object of a line.  HostError."""
     if line.count(b"[") + line.count(b"{") > _MAX_CONTAINERS or line.count(b",") > _MAX_ITEMS:
         raise HostError("a line of more parts than there is room for")
     try:

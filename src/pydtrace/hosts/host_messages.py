@@ -108,7 +108,7 @@ class Host:
 
     # --- what it says --------------------------------------------------------------------------------
     def take_lines(self) -> None:
-        """All that has come.  Broken."""
+        """All that has come.  HostError."""
         for text in self.link.receive():
             line = parse_line(text)
             self.heard_at = time.monotonic_ns()

@@ -28,7 +28,7 @@ class BadHostList(ValueError):
 
 
 def parse_hosts(text: str) -> list[str]:
-    """The names; NotHosts."""
+    """The names; BadHostList."""
     found = dict.fromkeys(_read_names(text))
     if not found:
         raise BadHostList("no host is named")
@@ -64,7 +64,7 @@ def is_host_name(name: str) -> bool:
 
 
 def check_host_name(name: str) -> str:
-    """A name; NotHosts."""
+    """A name; BadHostList."""
     if not is_host_name(name):
         raise BadHostList(f"{name!r} is no name of a host")
     return name

@@ -137,7 +137,7 @@ def list_leaves(tree: Any) -> list[str]:
 
 
 def _check_tree(tree: Any, levels: int) -> Any:
-    """Such a tree of a stranger's; NotHosts."""
+    """Such a tree of a stranger's; BadHostList."""
     if tree and isinstance(tree, list):
         return [hostlist.check_host_name(name) for name in tree]
     if tree and isinstance(tree, dict) and levels:
@@ -162,7 +162,7 @@ def _make_tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
 
 
 def relay_request(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
-    """Of what script_for() gave, maybe of a stranger, what the relay asks its own hosts.  NotHosts, KeyError, TypeError."""
+    """Of what script_for() gave, maybe of a stranger, what the relay asks its own hosts.  BadHostList, KeyError, TypeError."""
     behind, via = _check_tree(asked["hosts"], _MAX_LEVELS), [*map(str, asked["via"])]
     if len(list_leaves(behind)) > hostlist.MAX_HOSTS or not via:
         raise hostlist.BadHostList("too many hosts, or no way to them")
@@ -186,12 +186,12 @@ def relay_request(asked: Mapping[str, Any], forward: Callable[[bytes, int, int],
 
 
 def name_width(hosts: str) -> int:
-    """NotHosts."""
+    """BadHostList."""
     return max(map(len, hostlist.parse_hosts(hosts)))
 
 
 def parse_via(via: str | None) -> list[str]:
-    """The words of --via; NotHosts."""
+    """The words of --via; BadHostList."""
     try:
         words = shlex.split(via or VIA)
     except ValueError as error:
@@ -216,7 +216,7 @@ def make_request(
     width: int = 0,
 ) -> Request:
     """texts: [{"text": D, "level": of its probe descriptions}]; relay: a list as hosts, or several, with spaces between them: those that
-    are reached from here, those that these reach …; width: of names, where others may join.  NotHosts."""
+    are reached from here, those that these reach …; width: of names, where others may join.  BadHostList."""
     sends = options.get("hostmode") == "central"
     if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
         raise hostlist.BadHostList(

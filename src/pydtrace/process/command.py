@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class User(Protocol):
-        """Who may interrupt: as tracing.driver.Driver."""
+        """Who may interrupt: as driver.driver.Driver."""
 
         interrupted: bool
         hurry: bool
@@ -46,7 +46,7 @@ class NoUser:
 
 
 class Command:
-    """argv: list of str; pid: the child's process id, which the command keeps.  dies_alone: it runs on where the thread that made it is
+    """argv: list of str; pid: the child's process id, which the command keeps.  outlives_tracer: it runs on where the thread that made it is
     gone without a word, killed."""
 
     def __init__(self, argv: list[str], outlives_tracer: bool = True) -> None:

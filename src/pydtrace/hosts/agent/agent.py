@@ -62,7 +62,7 @@ class LockedOutput(Output):
 
 
 class AgentSink(Lines):
-    """Lines, and nothing on the standard error.  sender: an engine/sending.SendingEngine, where events are to be sent."""
+    """Lines, and nothing on the standard error.  sender: an hosts.event_forwarding.ForwardingEngine, where events are to be sent."""
 
     sender: Any = None
 
