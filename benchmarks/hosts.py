@@ -17,8 +17,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.compile import compile_program
-from pydtrace.driver.action_runner import Actions
-from pydtrace.driver.sink import Info
+from pydtrace.driver.action_runner import ActionRunner
+from pydtrace.driver.sink import TraceInfo
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.hosts.connection import HostError
 from pydtrace.hosts.engine import RemoteEngine
@@ -28,7 +28,7 @@ from pydtrace.hosts.request import Request
 from pydtrace.options import Options
 from pydtrace.results import aggregation_values
 from pydtrace.results.aggregations import pack_key
-from pydtrace.sinks.host_protocol_sink import Lines
+from pydtrace.sinks.host_protocol_sink import HostProtocolSink
 from pydtrace.sinks.output_file import Output
 
 FUNCTIONS = {
@@ -158,12 +158,12 @@ def of_a_host(function, words, keys, epochs):
         arguments=["x.d"],
     )
     engine, (definition,) = EmbeddedEngine(program, {}), program.aggregations
-    sink = Lines(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
+    sink = HostProtocolSink(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
     sink.begin(
-        Info(
+        TraceInfo(
             program,
             {},
-            Actions(program, engine, sink, Options()),
+            ActionRunner(program, engine, sink, Options()),
             engine.probe,
             "simulated",
             clock=engine,
@@ -176,7 +176,7 @@ def of_a_host(function, words, keys, epochs):
                 definition.map, pack_key(definition.keys, (f"/route/number/{key}",), None), value
             )
         begun = time.process_time()
-        sink.epoch()
+        sink.end_epoch()
         taken.append(time.process_time() - begun)
     return sorted(taken)[len(taken) // 2]
 
@@ -185,12 +185,12 @@ def of_a_relay(function, words, hosts, keys, epochs):
     """The share of its time that a relay takes to send on what it has merged, and how many rows it sends for one that comes."""
     coordinator, merging_, sending = Coordinator(function, hosts), [], []
     engine, definition = coordinator.engine, coordinator.definition
-    sink = Lines(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
+    sink = HostProtocolSink(Output(os.open(os.devnull, os.O_WRONLY), "nothing"), print, None)
     sink.begin(
-        Info(
+        TraceInfo(
             engine.program,
             {},
-            Actions(engine.program, engine, sink, Options()),
+            ActionRunner(engine.program, engine, sink, Options()),
             engine.probe,
             "relay",
             clock=engine,
@@ -203,7 +203,7 @@ def of_a_relay(function, words, hosts, keys, epochs):
         for host in coordinator.hosts:
             host.take_lines()
         merged = time.process_time()
-        sink.epoch()
+        sink.end_epoch()
         sending.append(time.process_time() - merged)
         merging_.append(merged - begun)
         assert not engine.items(definition.map)

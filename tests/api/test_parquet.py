@@ -245,7 +245,7 @@ def test_a_full_disk(tmp_path):
 def test_what_it_is_written_to_meanwhile_can_not_be_foreseen(tmp_path):
     """In a folder that others may write in, a link of theirs would be followed."""
     place = tmp_path / "t.parquet"
-    ours = {atomic_file.Aside(str(place)).make() for _ in range(3)}
+    ours = {atomic_file.AtomicFile(str(place)).create_file() for _ in range(3)}
     assert len(ours) == 3 and all(os.path.isfile(each) for each in ours)
 
 
@@ -253,5 +253,5 @@ def test_a_link_in_its_place_is_not_followed(tmp_path, monkeypatch):
     monkeypatch.setattr(atomic_file.secrets, "token_hex", lambda size: "0" * (2 * size))
     (tmp_path / f"t.parquet.{os.getpid()}.00000000.part").symlink_to(tmp_path / "others")
     with pytest.raises(FileExistsError):
-        atomic_file.Aside(str(tmp_path / "t.parquet")).make()
+        atomic_file.AtomicFile(str(tmp_path / "t.parquet")).create_file()
     assert not (tmp_path / "others").exists()

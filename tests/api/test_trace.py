@@ -120,7 +120,7 @@ def test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer():
 
 
 def test_names_for_which_there_was_no_time_are_told(monkeypatch):
-    monkeypatch.setattr("pydtrace.driver.address_symbolizer._OWN", -1.0)
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer._OWN_BURST", -1.0)
     told = f"names of functions of user {os.getuid()}'s processes were not all read"
     with (
         pytest.warns(pyusdt.TraceWarning, match=told),

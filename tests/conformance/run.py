@@ -60,7 +60,7 @@ def normalised(output: bytes) -> bytes:
 
 
 def same(case: Case, want: bytes, got: bytes) -> bool:
-    if case.has("nosort"):
+    if case.find_same_file("nosort"):
         return want == got
     return sorted(want.removesuffix(b"\n").split(b"\n")) == sorted(
         got.removesuffix(b"\n").split(b"\n")
@@ -246,7 +246,7 @@ class Runner:
             )
             return "other output\n" + "\n".join(lines)
         if status == 124:
-            return "" if case.has("timeout-success") else "timed out"
+            return "" if case.find_same_file("timeout-success") else "timed out"
         return "" if status == int(case.fails) else f"exit status {status}"
 
 

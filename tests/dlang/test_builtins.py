@@ -17,14 +17,14 @@ from pydtrace.dlang.builtins.action_base import Action
 from pydtrace.dlang.builtins.aggregation_base import Aggregating, count
 from pydtrace.dlang.builtins.stack_actions import Symbol
 from pydtrace.dlang.compile import compile_program
-from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.driver.address_symbolizer import AddressSymbolizer
 from pydtrace.dtrace_text.aggregation_text import render_aggregations
 from pydtrace.engine.dtrace import framing
 from pydtrace.engine.kernel import kernel_maps
 from pydtrace.program import d_types as t
 from pydtrace.results.aggregation_values import MergeError, unpack_value
-from pydtrace.sinks.erlang_terms_sink import rows, since
-from pydtrace.sinks.json_sink import shown
+from pydtrace.sinks.erlang_terms_sink import make_rows, subtract_values
+from pydtrace.sinks.json_sink import make_value_members
 
 ROOT = os.path.dirname(pyusdt.__file__)
 NAMES = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
@@ -135,12 +135,12 @@ def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
     (data,) = program.clauses[0].actions[0].data
     (key,) = program.aggregations[0].keys
     pid, address = os.getpid(), ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
-    symbols = Symbols()
+    symbols = AddressSymbolizer()
     record = bytes(data.offset) + struct.pack("=QQ", pid, address + 3)
     assert symbols.format_value(data, record).decode().split() == [
-        text.format(module=symbols.find(pid, address)[0])
+        text.format(module=symbols.find_symbol(pid, address)[0])
     ]
-    group = symbols.grouping([key])
+    group = symbols.make_key_grouper([key])
     one, other = (group(bytes(key.offset) + struct.pack("=QQ", pid, address + i)) for i in (3, 4))
     assert (one == other) is one_key
 
@@ -190,9 +190,9 @@ def test_an_aggregating_function_is_its_row_alone(spread):
     ) == b"%9d%17d\n%9d%17d\n" % (1, 7, 2, 8)
     value = unpack_value(definition, one).merge(unpack_value(definition, other))
     assert (value, value.function, value.words) == (14, "spread", (3, -3, 11))
-    assert shown(value) == {"function": "spread", "n": 3, "value": 14}
-    assert since(spread, other, one) == one
-    assert rows(definition, [(pack_words([1]), one)], None) == [("spread", [1], 7)]
+    assert make_value_members(value) == {"function": "spread", "n": 3, "value": 14}
+    assert subtract_values(spread, other, one) == one
+    assert make_rows(definition, [(pack_words([1]), one)], None) == [("spread", [1], 7)]
     cpus = kernel_maps._make_merge(program, definition.map)
     assert cpus(one + bytes(24) + other, 24, 24) == pack_words([3, -3, 11])
     assert framing._value_words(definition, b"9") == [-1, 0, 9]

@@ -17,8 +17,8 @@ from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.builtins import float_aggregations
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.compile import compile_program
-from pydtrace.driver.aggregation_deltas import Deltas
-from pydtrace.driver.aggregation_state import Aggregates
+from pydtrace.driver.aggregation_deltas import AggregationDeltas
+from pydtrace.driver.aggregation_state import AggregationState
 from pydtrace.dtrace_text.address_text import AddressFormatter
 from pydtrace.hosts import host_protocol
 from pydtrace.hosts.merged_aggregations import value_merger
@@ -87,7 +87,7 @@ class Host:
     def __init__(self, program, stands_still):
         self.program, self.changes_only_when_polled = program, stands_still
         self.machine = Machine(program)
-        self.deltas = Deltas(Aggregates(program, self, {}, AddressFormatter({})))
+        self.deltas = AggregationDeltas(AggregationState(program, self, {}, AddressFormatter({})))
 
     def fire(self, value, number, text):
         self.machine.fire(

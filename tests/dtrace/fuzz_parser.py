@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.driver.address_symbolizer import AddressSymbolizer
 from pydtrace.engine.dtrace import output_parser
 from pydtrace.engine.dtrace.framing import FrameReader
 from pydtrace.engine.dtrace.output_parser import Parser
@@ -287,7 +287,7 @@ def read_frames(program, pieces):
         records += frames.feed(piece)
         text += frames.text
         frames.text = b""
-    symbols = Symbols(name_of=lambda pid, word: frames.display_names.name(word))
+    symbols = AddressSymbolizer(name_of=lambda pid, word: frames.display_names.name(word))
     decoder = Decoder(program, frames.names.__getitem__, str, lambda action, record: None, symbols)
     for definition, items in zip(program.aggregations, frames.items):
         Aggregation.from_items(definition, items.items(), program.strsize, symbols)

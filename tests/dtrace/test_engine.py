@@ -11,7 +11,7 @@ import time
 import pytest
 
 import pyusdt
-from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.driver.address_symbolizer import AddressSymbolizer
 from pydtrace.engine.dtrace.framing import FrameReader, unescape
 from pydtrace.engine.dtrace.script_rewriter import rewrite_script
 from pydtrace.process.identity import is_alive
@@ -455,7 +455,7 @@ def test_no_name_can_forge_a_record():
             frames.names.get,
             pytest.fail,
             pytest.fail,
-            Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
+            AddressSymbolizer(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         ).decode(records)
         assert [record.values for record in found] == [
             (("a`main+0x1", escape_for_terminal(forged.decode())), 7)
@@ -509,7 +509,7 @@ def test_bytes_come_out_of_dtraces_tables():
     )
     records = frames.feed(data)
     (found,) = Decoder(
-        frames._program, frames.names.get, pytest.fail, pytest.fail, Symbols()
+        frames._program, frames.names.get, pytest.fail, pytest.fail, AddressSymbolizer()
     ).decode(records)
     digits = bytes(range(48, 65))
     assert found.values == (
@@ -565,7 +565,7 @@ def test_keys_that_are_names(dtrace):
             definition,
             items.items(),
             256,
-            Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
+            AddressSymbolizer(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         )
         for definition, items in zip(frames._program.aggregations, frames.items)
     ]
@@ -628,7 +628,7 @@ def test_strings_beside_names_come_first_and_exactly():
             definition,
             items.items(),
             256,
-            Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
+            AddressSymbolizer(name_of=lambda _, word, names=frames.display_names: names.name(word)),
         )
         for definition, items in zip(frames._program.aggregations, frames.items)
     ]
@@ -653,7 +653,7 @@ def test_strings_beside_names_come_first_and_exactly():
         frames._program.aggregations[1],
         frames.items[1].items(),
         256,
-        Symbols(name_of=lambda _, word, names=frames.display_names: names.name(word)),
+        AddressSymbolizer(name_of=lambda _, word, names=frames.display_names: names.name(word)),
     )
     assert {key: value.buckets for key, value in histograms.items()} == {
         ("lib", "a"): [(2, 3, 5)],

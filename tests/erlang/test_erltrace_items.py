@@ -16,7 +16,7 @@ from pydtrace.erltrace_port import etf
 from pydtrace.erltrace_port.port_session import Failure, Session
 from pydtrace.program.float_values import float_to_bits
 from pydtrace.results import aggregation_values
-from pydtrace.sinks.erlang_terms_sink import since
+from pydtrace.sinks.erlang_terms_sink import subtract_values
 
 INTS = st.lists(st.integers(-(10**6), 10**6), min_size=1)
 FLOATS = st.lists(st.floats(-1000, 1000), min_size=1)
@@ -49,7 +49,9 @@ def test_of_integers(function, before, came):
     found = row.value(
         (),
         unpack_words(
-            since(row, aggregation_values.pack_value(old), aggregation_values.pack_value(now))
+            subtract_values(
+                row, aggregation_values.pack_value(old), aggregation_values.pack_value(now)
+            )
         ),
     )
     assert found.words == integers(function, came).words
@@ -65,7 +67,9 @@ def test_of_floats(function, before, came):
     found = row.value(
         (),
         unpack_words(
-            since(row, aggregation_values.pack_value(old), aggregation_values.pack_value(now))
+            subtract_values(
+                row, aggregation_values.pack_value(old), aggregation_values.pack_value(now)
+            )
         ),
     )
     assert found.n == len(came)
@@ -79,7 +83,9 @@ def test_what_was_cleared_is_new(before, came):
     assume(len(came) < len(before))
     now = aggregation_values.pack_value(integers("sum", came))
     assert (
-        since(AGGREGATIONS["sum"], aggregation_values.pack_value(integers("sum", before)), now)
+        subtract_values(
+            AGGREGATIONS["sum"], aggregation_values.pack_value(integers("sum", before)), now
+        )
         == now
     )
 
@@ -93,9 +99,9 @@ def test_what_is_known_of_all_only():
         (AGGREGATIONS["stddev"], [1, 0, 4, 0], [1, 0, 9, 0]),
     ):
         old, new = (struct.pack(f"={len(words)}q", *words) for words in (before, now))
-        assert since(row, old, new) == new
-        assert since(row, None, new) == new
-        assert since(row, new, new) is None
+        assert subtract_values(row, old, new) == new
+        assert subtract_values(row, None, new) == new
+        assert subtract_values(row, new, new) is None
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ import chromium
 import harness
 import pytest
 
-from pydtrace.profile.flamegraph import WIDTH, flame
-from pydtrace.profile.stack_profile import Place, Profile
+from pydtrace.profile.flamegraph import WIDTH, render_flamegraph
+from pydtrace.profile.stack_profile import FrameKey, Profile
 
 pytestmark = chromium.MARKS
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 PICTURE = Path(harness.ROOT, "docs", "images", "flame.png")
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>]]>\x1b[2J"
 MAIN, WORK, LEAF, EVIL = (
-    Place((name, "/app.py", None)) for name in ("main", "work", "leaf", HOSTILE)
+    FrameKey((name, "/app.py", None)) for name in ("main", "work", "leaf", HOSTILE)
 )
 SEEN = "[...document.querySelectorAll('g.b')].filter(box => box.style.display !== 'none')"
 
@@ -34,10 +34,10 @@ def browser():
 @pytest.fixture
 def shown(browser, tmp_path):
     profile = Profile(100, "running threads")
-    profile.add("", (MAIN, WORK, LEAF), 6)
-    profile.add("", (MAIN, LEAF), 2)
-    profile.add("", (MAIN, EVIL), 2)
-    (tmp_path / "made.svg").write_text(flame(profile, HOSTILE))
+    profile.add_sample("", (MAIN, WORK, LEAF), 6)
+    profile.add_sample("", (MAIN, LEAF), 2)
+    profile.add_sample("", (MAIN, EVIL), 2)
+    (tmp_path / "made.svg").write_text(render_flamegraph(profile, HOSTILE))
     browser.get((tmp_path / "made.svg").as_uri())
     yield browser
     assert browser.get_log("browser") == []

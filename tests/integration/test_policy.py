@@ -20,7 +20,7 @@ import pytest
 
 from pydtrace.dlang.compile import Compiler
 from pydtrace.driver import cpu_limit
-from pydtrace.driver.python_frame_names import Interpreters
+from pydtrace.driver.python_frame_names import PythonFrameNames
 from pydtrace.engine import NotAllowed, Targets
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.engine.kernel.engine import KernelEngine
@@ -264,7 +264,7 @@ def opened(make, script, targets, options=()):
     try:
         engine.open(targets)
         engine.interpreters = (
-            Interpreters(engine.has_pthread_ids) if engine.needs_interpreters else None
+            PythonFrameNames(engine.has_pthread_ids) if engine.needs_interpreters else None
         )
         engine.begin()
         yield engine
@@ -379,13 +379,13 @@ def test_maxcpu_kernel(root, neighbours):
             Targets(neighbours),
             options,
         ) as engine:
-            bound = cpu_limit.Cost(1, engine.programs_time)
+            bound = cpu_limit.CpuLimit(1, engine.programs_time)
             engine.poll(0.5)
             took.append(engine.programs_time())
     assert took[0] == 0.0 < took[1]
     bound._began -= cpu_limit.WINDOW
-    bound._elsewhere = lambda: 60.0
-    assert "and -x maxcpu=1 is what it may take" in bound.passed()
+    bound._other_seconds = lambda: 60.0
+    assert "and -x maxcpu=1 is what it may take" in bound.check_limit()
 
 
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])

@@ -130,7 +130,7 @@ def test_no_stranger_is_read(monkeypatch):
     """Whose process another user is, could make the reader wait for ever."""
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(StackReadError, match="another user's"):
-        profile_samples._refuse_strangers(os.getpid())
+        profile_samples._refuse_other_users(os.getpid())
 
 
 def test_a_process_that_ends_is_no_trouble(monkeypatch):
@@ -140,9 +140,9 @@ def test_a_process_that_ends_is_no_trouble(monkeypatch):
         raise ProcessNotFound.for_pid(pid)
 
     monkeypatch.setattr(profile_samples, "_Process", gone)
-    monkeypatch.setattr(profile_samples, "_AGAIN", 0.0)
-    looks = profile_samples.Samples(None, 10, False)
-    assert [looks.look(os.getpid()) for _ in range(3)] == [(0, [])] * 3
+    monkeypatch.setattr(profile_samples, "_RETRY_INTERVAL", 0.0)
+    looks = profile_samples.ProfileSampler(None, 10, False)
+    assert [looks.sample_process(os.getpid()) for _ in range(3)] == [(0, [])] * 3
     assert looks.warnings(ended=True) == []
 
 

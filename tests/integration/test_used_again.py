@@ -125,7 +125,7 @@ def test_who_has_the_id_of_a_named_process_now_is_not_traced(tmp_path):
 DUMPED = """
 import os, subprocess, sys, time
 from pydtrace.process.identity import query_process, start_ticks
-from pydtrace.sinks.alerts.alert_receivers import Dump
+from pydtrace.sinks.alerts.alert_receivers import StackDump
 waits = [sys.executable, "-c", "def secret(): print(flush=True); input()\\nsecret()"]
 
 def start():
@@ -140,12 +140,12 @@ def end(process):
         file.write(str(process.pid - 1))
 
 first, began = start()
-print("secret (" in Dump(first.pid, began).text())
-print(Dump(first.pid, None).text())
+print("secret (" in StackDump(first.pid, began).text())
+print(StackDump(first.pid, None).text())
 end(first)
 second, _ = start()
 assert second.pid == first.pid
-print(Dump(first.pid, began).text())
+print(StackDump(first.pid, began).text())
 
 def replaced():
     global second

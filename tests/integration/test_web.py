@@ -19,7 +19,7 @@ from chromium import address_of, until
 
 import pyusdt
 from pydtrace.sinks.live import notebook_widget
-from pydtrace.sinks.live.web_sink import page
+from pydtrace.sinks.live.web_sink import render_page
 
 pytestmark = chromium.MARKS
 
@@ -130,7 +130,7 @@ def test_two_viewers_one_comes_back(browser, traced):
     browser.switch_to.new_window("tab")
     browser.get(address)
     check_page(browser)
-    browser.refresh()
+    browser.refresh_view()
     check_page(browser)
     assert (
         browser.execute_script(
@@ -281,15 +281,16 @@ def test_the_widget_of_a_notebook(browser, tmp_path):
     ) as tracing:
         pyusdt.p(20, 2, HOSTILE)
         pyusdt.p(5000, 2, "/slow")
-        feeder = notebook_widget.Feeder(tracing._running, 0.05, tracing, states.append)
+        feeder = notebook_widget.WidgetFeeder(tracing._running, 0.05, tracing, states.append)
         feeder.start()
         harness.wait_until(lambda: states and "/slow" in states[-1])
-        feeder.over.set()
+        feeder.stopped.set()
         feeder.join()
     path = tmp_path / "cell.html"
     script = base64.b64encode(notebook_widget.SCRIPT.encode()).decode()
     path.write_text(
-        CELL % (script, json.dumps({"page": page(""), "state": states[0]}).replace("</", "<\\/"))
+        CELL
+        % (script, json.dumps({"page": render_page(""), "state": states[0]}).replace("</", "<\\/"))
     )
     browser.get(path.as_uri())
     harness.wait_until(lambda: browser.find_elements("css selector", "iframe"))

@@ -34,8 +34,8 @@ def meanings(path):
     script = SCRIPTS / f"{path.stem}.d"
     compiler.add(script.read_bytes(), str(script))
     definitions = compiler.finish().aggregations
-    return metric_config.complete(
-        metric_config.read(metric_config.lines_of(str(path)), definitions), definitions, []
+    return metric_config.complete_specs(
+        metric_config.read_specs(metric_config.read_lines(str(path)), definitions), definitions, []
     )
 
 
@@ -67,7 +67,7 @@ def test_rules_ask_for_what_there_is():
     )
     names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()}
     assert asked - OWN and {re.sub("_(total|bucket)$", "", each) for each in asked - OWN} <= names
-    assert {re.sub("_total$", "", each) for each in OWN} <= set(prometheus_model.OWN)
+    assert {re.sub("_total$", "", each) for each in OWN} <= set(prometheus_model.TRACER_METRICS)
 
 
 @pytest.mark.skipif(
@@ -103,7 +103,7 @@ def test_the_dashboard_is_what_its_script_makes():
 def test_the_dashboard_asks_for_what_there_is():
     asked = {name for each in expressions() for name in re.findall(r"\b(?:app|pydtrace)_\w+", each)}
     names = {meaning.name for path in MAPS for meaning in meanings(path)[0].values()} | {
-        *prometheus_model.OWN
+        *prometheus_model.TRACER_METRICS
     }
     units = {
         f"{meaning.name}_{meaning.unit}"

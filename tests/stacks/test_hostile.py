@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 import stacks_harness as harness
+from pydtrace.profile.fold_stacks import fold_stacks
 
 from pydtrace.cli.commands.dump import ROOM
 from pydtrace.driver import profile_samples
-from pydtrace.profile.folded import folded
 from pydtrace.profile.sampler import ALL, SampledProcess, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python import code_objects, python_threads
@@ -91,12 +91,12 @@ def test_who_works_in_nonsense(hostile, how):
     with harness.started([hostile, how]) as subject:
         process = profile_samples._Process(subject.pid, 10, True)
         began = time.monotonic()
-        found = [row for _ in range(3) for row in process.look(True)]
+        found = [row for _ in range(3) for row in process.read_stacks(True)]
         assert time.monotonic() - began < 30
         assert all(
             re.fullmatch(rf"<{subject.pid}\.\d+(\.\?)?>".encode(), proc) for _, _, proc in found
         ), found
-        assert process.unknown == sum(proc.endswith(b"?>") for _, _, proc in found)
+        assert process.unknown_tasks == sum(proc.endswith(b"?>") for _, _, proc in found)
 
 
 def test_long_lists(hostile):
@@ -125,15 +125,17 @@ def test_long_stacks_of_long_names(hostile):
 
 def test_a_profile_of_long_names(hostile, monkeypatch):
     """What all outputs together would write has a bound."""
-    monkeypatch.setattr("pydtrace.profile.stack_profile.SHOWN", 10 * (8003 * 100 + 9))
+    monkeypatch.setattr("pydtrace.profile.stack_profile.MAX_SHOWN", 10 * (8003 * 100 + 9))
     profile = Profile(100, "threads")
     with harness.started([hostile, "words"]) as subject:
         process = SampledProcess(subject.pid, profile, SamplerOptions(ALL, frames=100))
         process.sample_threads()
         process.close()
     for n in range(20):
-        profile.add(f"thread {n}", next(stack for _, stack in profile.stacks if len(stack) == 100))
-    assert profile.counts["left_out"] == 11 and len(folded(profile)) < 11 * 8003 * 100
+        profile.add_sample(
+            f"thread {n}", next(stack for _, stack in profile.stacks if len(stack) == 100)
+        )
+    assert profile.counts["left_out"] == 11 and len(fold_stacks(profile)) < 11 * 8003 * 100
 
 
 def test_endless_texts(hostile):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pydtrace.profile.profile_table import remarks
+from pydtrace.profile.profile_table import render_remarks
 from pydtrace.profile.sampler import UnseenChildren
 from pydtrace.profile.stack_profile import Profile
 
@@ -54,9 +54,9 @@ def test_time_of_children_that_nobody_saw():
 
 def test_the_remark():
     profile = Profile(97, "threads")
-    assert "not seen" not in remarks(profile)
-    profile.unseen = 0.5
-    assert "0.50 s of processor time of child processes were not seen" in remarks(profile)
+    assert "not seen" not in render_remarks(profile)
+    profile.unseen_seconds = 0.5
+    assert "0.50 s of processor time of child processes were not seen" in render_remarks(profile)
 
 
 @pytest.mark.parametrize(

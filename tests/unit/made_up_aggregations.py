@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from pydtrace.aggregation.int64 import pack_words, unpack_words
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
-from pydtrace.driver.aggregation_state import Aggregates
+from pydtrace.driver.aggregation_state import AggregationState
 from pydtrace.program import d_types as t
 from pydtrace.program.program import AggDef, Data
 from pydtrace.results.aggregation_values import bucket_bounds
@@ -29,7 +29,7 @@ class World:
             remove=self._remove,
         )
         program = SimpleNamespace(aggregations=definitions, strsize=KEY, clauses=[])
-        self.aggregates = Aggregates(program, engine, {}, None)
+        self.aggregates = AggregationState(program, engine, {}, None)
 
     def _clear(self, index):
         self.maps[index] = {key: bytes(len(value)) for key, value in self.maps[index].items()}

@@ -370,7 +370,7 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
         monkeypatch.setattr(list_command, "LISTENERS", asked := Listeners())
         monkeypatch.setattr(semaphore_reader, "LISTENERS", asked)
         monkeypatch.setattr(top, "LISTENERS", asked)
-        monkeypatch.setattr(semaphore_reader, "PATIENCE", 0.2)
+        monkeypatch.setattr(semaphore_reader, "JOB_TIMEOUT", 0.2)
         assert (
             main.list_command(SimpleNamespace(file=None, pid=process.pid, json=False, all=False))
             == 0
@@ -383,7 +383,7 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
         assert (
             list_command.raised(process.pid, {address}) == 0
             and asked.of(os.getpid(), []) == {}
-            and asked.told == [why]
+            and asked.messages == [why]
         )
         assert why in top.foot([])
         process.stdin.close()

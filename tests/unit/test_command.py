@@ -70,7 +70,7 @@ def test_stop_ends_a_command_that_ignores_sigterm():
     command = Command(["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"])
     command.start()
     time.sleep(0.1)
-    command.stop(SimpleNamespace(interrupted=False, hurry=False, patience=0.1))
+    command.stop(SimpleNamespace(interrupted=False, aborting=False, command_timeout=0.1))
     assert os.WTERMSIG(command.status) == 9
 
 

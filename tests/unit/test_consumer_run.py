@@ -15,14 +15,14 @@ from pydtrace.cli.commands.list_command import NotFound
 from pydtrace.cli.pydtrace.signals import Interrupts
 from pydtrace.dlang.builtins import ACTIONS
 from pydtrace.dlang.compile import compile_program
-from pydtrace.driver.action_runner import Actions
+from pydtrace.driver.action_runner import ActionRunner
 from pydtrace.driver.driver import Driver
 from pydtrace.dtrace_text import runtime_errors
 from pydtrace.engine import Engine, EngineError, Targets
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
-from pydtrace.sinks.dtrace_text_sink import Text
+from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 from pydtrace.sinks.output_file import Output, OutputError
 
 
@@ -153,8 +153,8 @@ def pipe():
 def trace(engine, pipe, options=None, command=None):
     """(exit status, text, messages)."""
     said = Said()
-    driver = drive(engine, Text(pipe[0], said, FakeFormatter()), options, command)
-    return driver.status or 0, pipe[1](), said
+    driver = drive(engine, DtraceTextSink(pipe[0], said, FakeFormatter()), options, command)
+    return driver.exit_status or 0, pipe[1](), said
 
 
 def drive(engine, sink, options=None, command=None):
@@ -313,7 +313,7 @@ def test_close_closes_all_whatever_fails(error):
         raise error
 
     engine = FakeEngine(exit_program())
-    sink = Text(None, Said(), FakeFormatter())
+    sink = DtraceTextSink(None, Said(), FakeFormatter())
     sink.close, engine.close = (
         (fail, lambda: closed.append("engine"))
         if isinstance(error, OSError)
@@ -420,7 +420,7 @@ def test_names_of_probes_can_not_command_the_terminal(pipe):
     engine = FakeEngine(exit_program(), [PLAIN])
     engine.probe = lambda ident: names
     formatter = FakeFormatter()
-    drive(engine, Text(pipe[0], Said(), formatter))
+    drive(engine, DtraceTextSink(pipe[0], Said(), formatter))
     assert list(formatter.names.values()) == [(r"func\ntion", r"na\x9bme")]
     record = struct.pack("=IIIIQIIIIQ", 48, p.RECORD_FAULT, 7, 0, 0, 0, 0, p.FAULT_DIVZERO, 0, 0)
     assert r"(pro\x1bvider::func\ntion:na\x9bme)" in runtime_errors.format_error(
@@ -456,7 +456,9 @@ def test_what_actions_complain_of_obeys_nobody(pipe):
     said = Said()
     engine = FakeEngine(exit_program())
     engine.probe = lambda ident: ("provider", "module", EVIL, "name")
-    Actions(engine.program, engine, Text(pipe[0], said, FakeFormatter()), {}).complain(PLAIN, "why")
+    ActionRunner(
+        engine.program, engine, DtraceTextSink(pipe[0], said, FakeFormatter()), {}
+    ).report_error(PLAIN, "why")
     assert said == [
         (f"error in dt_clause_0 for probe ID 1 (provider:module:{SHOWN}:name): why", True)
     ]

@@ -16,7 +16,7 @@ import pytest
 from pydtrace.cli.pydtrace.dtrace_g import empty_object
 from pydtrace.dlang import buffer_limits
 from pydtrace.dlang.compile import compile_program
-from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.driver.address_symbolizer import AddressSymbolizer
 from pydtrace.process import maps
 from pydtrace.program import d_types as t
 from pydtrace.program.program import Data
@@ -33,31 +33,34 @@ ADDRESS = ctypes.cast(ctypes.pythonapi.PyLong_FromLong, ctypes.c_void_p).value
 
 
 def test_an_address_has_its_file_its_function_and_the_distance():
-    module, symbol, distance = Symbols().find(ME, ADDRESS + 3)
+    module, symbol, distance = AddressSymbolizer().find_symbol(ME, ADDRESS + 3)
     assert (symbol, distance) == ("PyLong_FromLong", 3)
-    assert Symbols().name_address(ME, ADDRESS + 3) == f"{module}`PyLong_FromLong+0x3"
+    assert AddressSymbolizer().name_address(ME, ADDRESS + 3) == f"{module}`PyLong_FromLong+0x3"
     assert (
-        Symbols().name_address(ME, ADDRESS + 3, t.Naming(by_symbol=True))
+        AddressSymbolizer().name_address(ME, ADDRESS + 3, t.Naming(by_symbol=True))
         == f"{module}`PyLong_FromLong"
     )
-    assert Symbols().name_address(ME, ADDRESS + 3, t.Naming(module=True)) == module
-    assert Symbols({"noresolve": True}).name_address(ME, ADDRESS).startswith(f"{module}:0x")
+    assert AddressSymbolizer().name_address(ME, ADDRESS + 3, t.Naming(module=True)) == module
+    assert (
+        AddressSymbolizer({"noresolve": True}).name_address(ME, ADDRESS).startswith(f"{module}:0x")
+    )
 
 
 def test_what_is_unknown_is_shown_as_a_number():
-    assert Symbols().name_address(ME, 0x10) == "0x10"
-    assert Symbols().name_address(2**22 + 5, ADDRESS) == hex(ADDRESS)
+    assert AddressSymbolizer().name_address(ME, 0x10) == "0x10"
+    assert AddressSymbolizer().name_address(2**22 + 5, ADDRESS) == hex(ADDRESS)
 
 
 def test_addresses_of_one_function_are_one_key():
-    symbols = Symbols()
+    symbols = AddressSymbolizer()
     for naming, same in (
         (t.Naming(by_symbol=True), True),
         (t.Naming(module=True), True),
         (t.SYMBOL_AND_OFFSET, False),
     ):
         assert (
-            symbols.group(naming, ME, ADDRESS + 1) == symbols.group(naming, ME, ADDRESS + 2)
+            symbols.find_representative(naming, ME, ADDRESS + 1)
+            == symbols.find_representative(naming, ME, ADDRESS + 2)
         ) is same
 
 
@@ -68,7 +71,7 @@ def test_stacks_that_print_alike_are_one_key(monkeypatch):
         [lambda: lambda pid, address: f"py::of {pid}, {address & ~0xF:x}"],
     )
     stack = t.Stack(2)
-    group = Symbols().grouping([Data(stack, 8, stack.size)])
+    group = AddressSymbolizer().make_key_grouper([Data(stack, 8, stack.size)])
 
     def key(pid, *frames):
         return group(struct.pack("=QIIII2Q", 7, 2, 1, pid, 0, *frames))
@@ -84,15 +87,15 @@ def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
         [lambda: lambda pid, address: f"py::{address & ~0xF:x}"],
     )
     stack, symbol = t.Stack(2), t.Symbol(True, t.SYMBOL_AND_OFFSET)
-    symbols = Symbols()
+    symbols = AddressSymbolizer()
 
     def key(pid, *frames):
-        return symbols.grouping([Data(stack, 8, stack.size)])(
+        return symbols.make_key_grouper([Data(stack, 8, stack.size)])(
             struct.pack("=QIIII2Q", 7, len(frames), 1, pid, 0, *frames, *[0] * (2 - len(frames)))
         )
 
     def name(pid, address):
-        return symbols.grouping([Data(symbol, 0, 16)])(struct.pack("=QQ", pid, address))
+        return symbols.make_key_grouper([Data(symbol, 0, 16)])(struct.pack("=QQ", pid, address))
 
     first = key(2**22 + 1, 0x11, 0x22)
     assert first == key(2**22 + 2, 0x12, 0x22) == key(2**22 + 1, 0x11, 0x22) != key(2**22 + 2, 0x12)
@@ -102,7 +105,7 @@ def test_stacks_of_several_processes_that_print_alike_are_one_key(monkeypatch):
 
 def test_a_stack_is_a_line_for_each_frame_that_there_is():
     storage = struct.pack("=IIII4Q", 2, 1, ME, 0, ADDRESS, 0x10, 0, 0)
-    lines = Symbols({"stackindent": 3}).format_stack(storage).decode().split("\n")
+    lines = AddressSymbolizer({"stackindent": 3}).format_stack(storage).decode().split("\n")
     assert lines[0] == lines[3] == ""
     assert lines[1].startswith("   ") and lines[1].endswith("`PyLong_FromLong")
     assert lines[2] == "   0x10"
@@ -133,7 +136,9 @@ def perf_map():
     path = f"/tmp/perf-{process.pid}.map"
     yield (
         path,
-        lambda: [Symbols().name_address(process.pid, address) for address in (0x1010, 0x2010)],
+        lambda: [
+            AddressSymbolizer().name_address(process.pid, address) for address in (0x1010, 0x2010)
+        ],
     )
     process.kill()
     process.wait()
@@ -275,7 +280,7 @@ def test_names_are_of_the_file_that_is_mapped(tmp_path):
     path, other = library(tmp_path / "lib.so", "first"), library(tmp_path / "other.so", "second")
     with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
         os.rename(other, path)
-        shown = Symbols().name_address(pid, address)
+        shown = AddressSymbolizer().name_address(pid, address)
     assert re.fullmatch("lib.so`first" if os.geteuid() == 0 else "lib.so`0x[0-9a-f]+", shown)
 
 
@@ -295,7 +300,7 @@ def test_a_container_s_file_names_nobody_else_s_functions(tmp_path):
         LOADING,
         path,
     )
-    symbols = Symbols()
+    symbols = AddressSymbolizer()
     with (
         holding("second", *inside) as (hostile, second),
         holding("first", sys.executable, "-c", LOADING, path) as (pid, first),
@@ -311,7 +316,7 @@ def told(path, offset, pid=2**22 + 5):
     status = os.stat(path)
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
     where = maps.Mapping("", "", "0", device, str(status.st_ino), str(path)), offset
-    return Symbols(code_of=lambda address: where).name_address(pid, 0x1010)
+    return AddressSymbolizer(code_of=lambda address: where).name_address(pid, 0x1010)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
@@ -381,8 +386,8 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
         "time",
         types.SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: clock[0]),
     )
-    monkeypatch.setattr("pydtrace.driver.address_symbolizer.user_of", lambda pid: 4711)
-    symbols = Symbols()
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer.read_process_user", lambda pid: 4711)
+    symbols = AddressSymbolizer()
     for _ in range(1000):
         assert symbols.name_address(7, 0x5000) == "0x5000"
         clock[0] += 0.1
@@ -394,16 +399,16 @@ def test_what_a_user_makes_slow_is_read_now_and_then(monkeypatch):
 
 
 def test_maps_of_many_processes_have_room_together(monkeypatch):
-    monkeypatch.setattr("pydtrace.driver.address_symbolizer._MAPPED", 1 << 20)
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer._MAPS_LIMIT", 1 << 20)
     text = "".join(
         f"{4096 * i:x}-{4096 * i + 4096:x} r-xp 00000000 00:00 7 /nowhere\n" for i in range(1, 4000)
     )
     monkeypatch.setattr(maps, "read_maps", lambda pid: text.splitlines(keepends=True))
-    symbols = Symbols()
+    symbols = AddressSymbolizer()
     for pid in range(100):
         assert symbols.name_address(pid + 1, 0x1010) == "nowhere`0x1010"
     assert 1 <= len(symbols._processes) <= (1 << 20) // len(text)
-    assert symbols._mapped == len(symbols._processes) * (1024 + len(text))
+    assert symbols._maps_size == len(symbols._processes) * (1024 + len(text))
 
 
 def test_a_perf_map_is_read_within_bounds(perf_map, monkeypatch):
@@ -466,13 +471,13 @@ def test_perf_maps_have_room_together(monkeypatch):
 
 def test_names_that_stand_for_others_do_not_grow_for_ever(monkeypatch):
     """Processes come and go; each has names of its own."""
-    monkeypatch.setattr("pydtrace.driver.address_symbolizer._ALIKE", 100)
-    symbols = Symbols()
+    monkeypatch.setattr("pydtrace.driver.address_symbolizer._MAX_REPRESENTATIVES", 100)
+    symbols = AddressSymbolizer()
     for pid in range(1000):
-        symbols.forget()
+        symbols.forget_representatives()
         for address in (0x1010, 0x1020, 0x1010):
-            assert symbols.group(t.SYMBOL_AND_OFFSET, 2**22 + pid, address) == address
-    assert len(symbols._alike) <= 102
+            assert symbols.find_representative(t.SYMBOL_AND_OFFSET, 2**22 + pid, address) == address
+    assert len(symbols._representatives) <= 102
 
 
 def test_a_name_is_no_line_of_its_own(tmp_path):
@@ -482,5 +487,8 @@ def test_a_name_is_no_line_of_its_own(tmp_path):
         folder.mkdir()
         path = library(folder / "lib.so", "first")
         with holding("first", sys.executable, "-c", LOADING, path) as (pid, address):
-            shown = Symbols().name_address(pid, address), Symbols().name_address(pid, 0x1010)
+            shown = (
+                AddressSymbolizer().name_address(pid, address),
+                AddressSymbolizer().name_address(pid, 0x1010),
+            )
         assert shown == ("lib.so`first", "0x1010")

@@ -17,7 +17,7 @@ class Case:
         self.work, self.cut, self.told = {}, [], []
         monkeypatch.setattr(cpu_limit.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(cpu_limit.time, "process_time", lambda: self.used)
-        self.cost = cpu_limit.Cost(
+        self.cost = cpu_limit.CpuLimit(
             25, lambda: -self.others, lambda: dict(self.work), self.cut.append, self.told.append
         )
 
@@ -31,7 +31,7 @@ class Case:
             self.work[uid] = (
                 (units + more, seconds) if isinstance(more, int) else (units, seconds + more)
             )
-        return self.cost.passed()
+        return self.cost.check_limit()
 
 
 @pytest.fixture

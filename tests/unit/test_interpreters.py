@@ -20,7 +20,7 @@ class _Slow:
     def __init__(self, pid):
         self.pid = pid
 
-    def texts(self, words):
+    def name_frames(self, words):
         self.gate.wait(60)
         return {word: f"f{self.pid}" for word in words}
 
@@ -29,56 +29,62 @@ class _Slow:
 def named(monkeypatch):
     monkeypatch.setattr(python_frame_names, "_Process", _Slow)
     _Slow.gate.clear()
-    made = python_frame_names.Interpreters(by_id=True)
-    made.hear = lambda: None
+    made = python_frame_names.PythonFrameNames(by_id=True)
+    made.read_messages = lambda: None
     yield made
     _Slow.gate.set()
     made.close()
 
 
 def test_names_are_waited_for(named):
-    named.see(1, (WORD,))
+    named.name_stack(1, (WORD,))
     threading.Timer(0.1, _Slow.gate.set).start()
-    assert named.name(1, WORD) == "f1" and named.told == []
+    assert named.name_frame(1, WORD) == "f1" and named.messages == []
 
 
 def test_one_look_that_never_ends(named, monkeypatch):
-    monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
-    named.see(1, (WORD,))
-    assert named.name(1, WORD) == python_frame_names.UNKNOWN
-    named.see(2, (WORD,))
-    assert named.told == ["process 1: its memory can not be read in time: its frames have no names"]
+    monkeypatch.setattr(io_worker, "JOB_TIMEOUT", 0.1)
+    named.name_stack(1, (WORD,))
+    assert named.name_frame(1, WORD) == python_frame_names.UNKNOWN
+    named.name_stack(2, (WORD,))
+    assert named.messages == [
+        "process 1: its memory can not be read in time: its frames have no names"
+    ]
 
 
 def test_what_stands_behind_a_look_that_never_ends(named, monkeypatch):
     """Names of others' functions, which were asked for while it hung."""
-    monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
+    monkeypatch.setattr(io_worker, "JOB_TIMEOUT", 0.1)
     monkeypatch.setattr(
         _Slow,
-        "texts",
+        "name_frames",
         lambda self, words: (
             self.pid < 4 and self.gate.wait(60),
             dict.fromkeys(words, f"f{self.pid}"),
         )[1],
     )
     for pid in range(1, 6):
-        named.see(pid, (WORD,))
-    assert [named.name(pid, WORD) for pid in (5, 4, 1)] == ["f5", "f4", python_frame_names.UNKNOWN]
-    assert len(named.told) == 3
+        named.name_stack(pid, (WORD,))
+    assert [named.name_frame(pid, WORD) for pid in (5, 4, 1)] == [
+        "f5",
+        "f4",
+        python_frame_names.UNKNOWN,
+    ]
+    assert len(named.messages) == 3
 
 
 def test_many_looks_that_are_slow(named, monkeypatch):
     """Each ends in time, but there is no end to them; whoever asks waits once."""
-    monkeypatch.setattr(python_frame_names, "_SETTLES", 0.2)
+    monkeypatch.setattr(python_frame_names, "_IDLE_TIMEOUT", 0.2)
     for pid in range(100):
-        named.see(pid, (WORD,))
+        named.name_stack(pid, (WORD,))
     began = time.monotonic()
-    assert {named.name(pid, WORD) for pid in range(100)} == {python_frame_names.UNKNOWN}
+    assert {named.name_frame(pid, WORD) for pid in range(100)} == {python_frame_names.UNKNOWN}
     assert time.monotonic() - began < 15, "100 times 0.2 s are 20"
-    assert len(named.told) == 1 and "shown as ?" in named.told[0]
+    assert len(named.messages) == 1 and "shown as ?" in named.messages[0]
     _Slow.gate.set()
     end = time.monotonic() + 60
-    while named.name(99, WORD) != "f99":
+    while named.name_frame(99, WORD) != "f99":
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -86,17 +92,17 @@ def test_many_looks_that_are_slow(named, monkeypatch):
 def test_a_function_that_took_another_s_place_is_told(named, monkeypatch):
     """Which of them a stack was of can not be told any more; what was read once stays."""
     texts = iter(["first (a.py:1)", "second (b.py:2)", "first (a.py:1)"])
-    monkeypatch.setattr(_Slow, "texts", lambda self, words: dict.fromkeys(words, next(texts)))
+    monkeypatch.setattr(_Slow, "name_frames", lambda self, words: dict.fromkeys(words, next(texts)))
     for _ in range(3):
-        named.see(1, (WORD,))
-    named.settle()
-    assert named.name(1, WORD) == "second (b.py:2) or first (a.py:1)"
+        named.name_stack(1, (WORD,))
+    named.wait_until_idle()
+    assert named.name_frame(1, WORD) == "second (b.py:2) or first (a.py:1)"
 
 
 def test_processes_are_not_held_without_end(named):
     _Slow.gate.set()
     for pid in range(600):
-        named.see(pid, (WORD,))
-    named.settle()
-    assert named.name(599, WORD) == "f599" and named.name(0, WORD) == "f0"
+        named.name_stack(pid, (WORD,))
+    named.wait_until_idle()
+    assert named.name_frame(599, WORD) == "f599" and named.name_frame(0, WORD) == "f0"
     assert len(named._processes) <= 256

@@ -269,11 +269,11 @@ STACKS = """made*:::fired { @[host, jstack()] = count(); }"""
 def frames_of(world):
     """{(host, texts of the frames): count} of the only aggregation."""
     from pydtrace.aggregation.int64 import unpack_words
-    from pydtrace.driver.address_symbolizer import Symbols
+    from pydtrace.driver.address_symbolizer import AddressSymbolizer
 
     (aggregation,) = world.program.aggregations
     host, stack = aggregation.keys
-    symbols = Symbols({}, name_of=world.engine.name_of, code_of=world.engine.code_of)
+    symbols = AddressSymbolizer({}, name_of=world.engine.name_of, code_of=world.engine.code_of)
     return {
         (
             key[host.offset : host.offset + host.size].split(b"\0")[0].decode(),

@@ -10,7 +10,7 @@ from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import Options
 from pydtrace.sinks.metrics import metric_config
-from pydtrace.sinks.metrics.metric_config import MappingError
+from pydtrace.sinks.metrics.metric_config import MetricConfigError
 
 
 def definition(name, function="count", keys=1):
@@ -26,7 +26,7 @@ SCRIPT = [
 
 
 def read(*lines):
-    return metric_config.read(
+    return metric_config.read_specs(
         [(f"file:{number}", line) for number, line in enumerate(lines, 1)], SCRIPT
     )
 
@@ -50,7 +50,7 @@ def test_names():
 
 
 def test_what_is_left_open():
-    made, unmapped = metric_config.complete(
+    made, unmapped = metric_config.complete_specs(
         read("lat unit=seconds sum=total"), SCRIPT, ["pydtrace"]
     )
     assert {name: (meaning.name, meaning.labels) for name, meaning in made.items()} == {
@@ -111,22 +111,22 @@ def test_what_is_left_open():
     ],
 )
 def test_what_is_wrong_with_a_line(line, why):
-    with pytest.raises(MappingError) as error:
+    with pytest.raises(MetricConfigError) as error:
         read("total name=first", line) if not line.startswith("total") else read("calls", line)
     assert str(error.value) == f"file:2: {why}"
 
 
 def test_two_lines_and_two_names():
-    with pytest.raises(MappingError, match="^file:2: @calls has a line already$"):
+    with pytest.raises(MetricConfigError, match="^file:2: @calls has a line already$"):
         read("calls name=a", "@calls name=b")
     for names in (("x", "x"), ("x", "x_count"), ("x_sum", "x")):
         told = read(f"calls name={names[0]}", f"lat name={names[1]}")
         with pytest.raises(
-            MappingError, match=f"^@lat: there is a metric {names[1]}, or one of that name"
+            MetricConfigError, match=f"^@lat: there is a metric {names[1]}, or one of that name"
         ):
-            metric_config.complete(told, SCRIPT, [])
-    with pytest.raises(MappingError, match="^@calls: there is a metric pydtrace_lost"):
-        metric_config.complete(read("calls name=pydtrace_lost"), SCRIPT, ["pydtrace_lost"])
+            metric_config.complete_specs(told, SCRIPT, [])
+    with pytest.raises(MetricConfigError, match="^@calls: there is a metric pydtrace_lost"):
+        metric_config.complete_specs(read("calls name=pydtrace_lost"), SCRIPT, ["pydtrace_lost"])
 
 
 @pytest.mark.parametrize(
@@ -141,23 +141,25 @@ def test_a_sum_is_of_one_distribution(lines):
     """It has the series of that one."""
     script = [*SCRIPT, definition("late", "quantize")]
     with pytest.raises(
-        MappingError, match="^2: @total is the sum of one distribution, and nothing else$"
+        MetricConfigError, match="^2: @total is the sum of one distribution, and nothing else$"
     ):
-        metric_config.read([(str(number), line) for number, line in enumerate(lines, 1)], script)
+        metric_config.read_specs(
+            [(str(number), line) for number, line in enumerate(lines, 1)], script
+        )
 
 
 def test_a_file(tmp_path):
     path = tmp_path / "m"
     path.write_text("# what it is\n\ncalls name=a\n  # more\nlat name=b\n")
-    assert metric_config.lines_of(str(path)) == [
+    assert metric_config.read_lines(str(path)) == [
         (f"{path}:3", "calls name=a"),
         (f"{path}:5", "lat name=b"),
     ]
     path.write_bytes(b"\xff")
-    with pytest.raises(MappingError, match="m: it is no UTF-8$"):
-        metric_config.lines_of(str(path))
-    with pytest.raises(MappingError, match="none: No such file or directory$"):
-        metric_config.lines_of(str(tmp_path / "none"))
+    with pytest.raises(MetricConfigError, match="m: it is no UTF-8$"):
+        metric_config.read_lines(str(path))
+    with pytest.raises(MetricConfigError, match="none: No such file or directory$"):
+        metric_config.read_lines(str(tmp_path / "none"))
 
 
 def compiled(text):

@@ -67,7 +67,7 @@ class World:
         """Whether the tables of a process are there in the end; it is asked for again and again, as programs in the kernel do."""
         until = time.monotonic() + 20
         while time.monotonic() < until:
-            made.ask(pid, 0)
+            made.locate_code(pid, 0)
             time.sleep(0.01)
             if pid in self.answers and all(
                 part[3] not in (unwind_rows.NONE, unwind_rows.LATER) for part in self.answers[pid]
@@ -79,12 +79,12 @@ class World:
 @pytest.fixture
 def world(monkeypatch):
     made = World()
-    monkeypatch.setattr(io_worker, "PATIENCE", 0.1)
+    monkeypatch.setattr(io_worker, "JOB_TIMEOUT", 0.1)
     for room in (io_worker, unwind_table_loader):
-        monkeypatch.setattr(room, "user_of", made.user_of)
+        monkeypatch.setattr(room, "read_process_user", made.user_of)
     monkeypatch.setattr(unwind_table_loader, "mapped_code", made.mapped_code)
     monkeypatch.setattr(unwind_table_loader.maps, "find_mapped_file", made.find)
-    monkeypatch.setattr(unwind_table_loader, "_table", made.table)
+    monkeypatch.setattr(unwind_table_loader, "_compile_table", made.table)
     monkeypatch.setattr(unwind_table_loader.elf, "load_bias", lambda known, mapping: 0)
     monkeypatch.setattr(
         unwind_table_loader.unwind_rows, "parts", lambda stamp, delay, is_whole, found: found
@@ -95,9 +95,9 @@ def world(monkeypatch):
 
 @pytest.fixture
 def made(world):
-    found = unwind_table_loader.Natives()
-    found.room, found.answer = 1000, world.answers.__setitem__
-    found.forget, found.keep = (lambda pid: None), (lambda rows: 7)
+    found = unwind_table_loader.UnwindTableLoader()
+    found.max_processes, found.store_value = 1000, world.answers.__setitem__
+    found.remove_value, found.add_table = (lambda pid: None), (lambda rows: 7)
     yield found
     found.close()
 
@@ -105,14 +105,14 @@ def made(world):
 def hung(made, pids):
     """Ask for all of them, one after the other has made it wait."""
     for pid in pids:
-        made.ask(pid, 0)
+        made.locate_code(pid, 0)
         time.sleep(0.12)
 
 
 def test_processes_that_hang(world, made, monkeypatch):
     """One user has more of them than there are threads for him: another's, and root's, are known all the same."""
-    monkeypatch.setattr(io_worker, "_LEFT", 3)
-    monkeypatch.setattr(io_worker, "_LEFT_BY_ROOT", 4)
+    monkeypatch.setattr(io_worker, "_MAX_HUNG", 3)
+    monkeypatch.setattr(io_worker, "_MAX_HUNG_ROOT", 4)
     world.files = {"/libc.so.6": (ROOT, 1), "/other": (GOOD, 2)}
     world.processes = {pid: (BAD, ["/libc.so.6"]) for pid in range(100, 110)} | {
         1: (ROOT, ["/libc.so.6"]),
@@ -121,26 +121,26 @@ def test_processes_that_hang(world, made, monkeypatch):
     world.hang = set(range(100, 110))
     hung(made, range(100, 110))
     assert world.number(made, 1) and world.number(made, 2)
-    assert len([text for text in made.told if text.startswith("process ")]) == 3
-    assert [text for text in made.told if text.startswith("user ")] == [
-        f"user {BAD}: {made.LEFT_OUT}"
+    assert len([text for text in made.messages if text.startswith("process ")]) == 3
+    assert [text for text in made.messages if text.startswith("user ")] == [
+        f"user {BAD}: {made.QUOTA_MESSAGE}"
     ]
 
 
 def test_files_that_hang(world, made, monkeypatch):
-    monkeypatch.setattr(io_worker, "_LEFT", 3)
+    monkeypatch.setattr(io_worker, "_MAX_HUNG", 3)
     world.files = {f"/bad{number}": (BAD, 100 + number) for number in range(10)} | {
         "/libc.so.6": (ROOT, 1),
         "/other": (GOOD, 2),
     }
     world.hang = {f"/bad{number}" for number in range(10)}
     world.processes = {100: (BAD, sorted(world.hang)), 2: (GOOD, ["/other", "/libc.so.6"])}
-    made.ask(100, 0)
+    made.locate_code(100, 0)
     assert world.number(made, 2)
     hung(made, [2] * 5)
-    assert len([text for text in made.told if text.startswith("bad")]) == 3
-    assert f"user {BAD}: {made.LEFT_OUT}" in made.told and not {
-        text for text in made.told if str(GOOD) in text
+    assert len([text for text in made.messages if text.startswith("bad")]) == 3
+    assert f"user {BAD}: {made.QUOTA_MESSAGE}" in made.messages and not {
+        text for text in made.messages if str(GOOD) in text
     }
 
 
@@ -150,23 +150,23 @@ def test_a_file_of_root_s_that_a_stranger_leads_to(world, made, harm):
     world.files = {"/proc/100/root/libc.so.6": (ROOT, 1), "/libc.so.6": (ROOT, 1)}
     setattr(world, harm, {"/proc/100/root/libc.so.6"})
     world.processes = {100: (BAD, ["/proc/100/root/libc.so.6"]), 2: (GOOD, ["/libc.so.6"])}
-    made.ask(100, 0)
+    made.locate_code(100, 0)
     assert world.number(made, 2) and world.read == ["/libc.so.6"]
     assert world.number(made, 100), "he may have what others know"
 
 
 def test_files_that_are_slow(world, made, monkeypatch):
     """Each is read in time, but there is no end to them; meanwhile everybody else's wait, and not for long."""
-    monkeypatch.setattr(io_worker, "_GIVEN", 0.5)
-    monkeypatch.setattr(made, "SHARE", 0.0, raising=False)
+    monkeypatch.setattr(io_worker, "_INITIAL_SECONDS", 0.5)
+    monkeypatch.setattr(made, "TIME_SHARE", 0.0, raising=False)
     world.slow = 0.05
     world.files = {f"/slow{number}": (BAD, 100 + number) for number in range(400)} | {
         "/other": (GOOD, 2)
     }
     world.processes = {100: (BAD, sorted(world.files)[1:]), 2: (GOOD, ["/other"])}
-    made.ask(100, 0)
+    made.locate_code(100, 0)
     assert world.number(made, 2)
-    assert len(world.read) <= 12 and f"user {BAD}: {made.LEFT_OUT}" in made.told
+    assert len(world.read) <= 12 and f"user {BAD}: {made.QUOTA_MESSAGE}" in made.messages
 
 
 def test_what_is_bounded_is_shared():
@@ -205,10 +205,10 @@ def test_whose_a_process_is():
         os._exit(0)
     try:
         until, wanted = time.monotonic() + 10, os.getuid() or 1000
-        while io_worker.user_of(pid) != wanted and time.monotonic() < until:
+        while io_worker.read_process_user(pid) != wanted and time.monotonic() < until:
             time.sleep(0.01)
-        assert io_worker.user_of(pid) == wanted
+        assert io_worker.read_process_user(pid) == wanted
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
-    assert io_worker.user_of(pid) == -1
+    assert io_worker.read_process_user(pid) == -1

@@ -13,7 +13,7 @@ import pytest
 import pyusdt
 from pydtrace.consumer import cluster
 from pydtrace.process.identity import start_ticks
-from pydtrace.sinks.alerts.alert_receivers import Dump
+from pydtrace.sinks.alerts.alert_receivers import StackDump
 from pydtrace.untrusted.isolated_python import isolated_command
 from pyusdt.vm import target_python
 
@@ -88,7 +88,7 @@ def test_what_this_process_could_import(stranger, tmp_path, monkeypatch):
 
 
 def test_a_dump(stranger, environment):
-    assert "pytest" in Dump(os.getpid(), start_ticks(os.getpid())).text()
+    assert "pytest" in StackDump(os.getpid(), start_ticks(os.getpid())).read_text()
 
 
 def test_the_question_to_another_interpreter(stranger):

@@ -17,22 +17,22 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
-from pydtrace.driver.cumulative_totals import LIMIT
-from pydtrace.driver.sink import Info
+from pydtrace.driver.cumulative_totals import MAX_LABELS
+from pydtrace.driver.sink import TraceInfo
 from pydtrace.engine import EngineError
 from pydtrace.options import Options
 from pydtrace.results.aggregation_values import bucket_bounds
 from pydtrace.sinks.metrics import metrics_sink, prometheus_model
-from pydtrace.sinks.metrics.metrics_http import Scrapes
+from pydtrace.sinks.metrics.metrics_http import MetricsServer
 from pydtrace.sinks.output_file import Output
 
 pytestmark = pytest.mark.own_processes
 
 
 def text_of(book, lost=None, errors=0, accept=""):
-    answers = metrics_sink._Answers()
-    answers.snapshot = book.look(lost or {}, errors)
-    return answers.of(accept)[0].decode("utf-8")
+    answers = metrics_sink._SnapshotTexts()
+    answers.snapshot = book.take_snapshot(lost or {}, errors)
+    return answers.encode_answer(accept)[0].decode("utf-8")
 
 
 def samples(book, **more):
@@ -47,7 +47,9 @@ def samples(book, **more):
 
 
 def book_of(world, *lines):
-    return prometheus_model.Book(world.aggregates, "made-up", [("test", line) for line in lines])
+    return prometheus_model.MetricStore(
+        world.aggregates, "made-up", [("test", line) for line in lines]
+    )
 
 
 # ---- buckets ----
@@ -126,14 +128,14 @@ def test_buckets_from_the_beginning():
 
 def test_the_sum_beside_a_distribution():
     world = World(lat=("quantize",), total=("sum",))
-    for number in range(LIMIT + 5):  # those beyond the most series, too
+    for number in range(MAX_LABELS + 5):  # those beyond the most series, too
         world.add("lat", number, f"k{number}")
         world.add("total", number, f"k{number}")
     world.maps[1] = dict(reversed(world.maps[1].items()))  # a map has no order
     found = samples(book_of(world, "lat name=x multiplier=0.5 labels=k sum=total"))
     assert found["x_sum", ("k", "k7")] == 3.5
     assert found["x_count", ("overflow", "true")] == 5
-    assert found["x_sum", ("overflow", "true")] == sum(range(LIMIT, LIMIT + 5)) / 2
+    assert found["x_sum", ("overflow", "true")] == sum(range(MAX_LABELS, MAX_LABELS + 5)) / 2
     assert not any(name.startswith("dtrace_total") for name, *_ in found)
 
 
@@ -268,7 +270,7 @@ def test_what_holds_only_now_goes():
 def test_overflow_is_exact_and_counted(function):
     world = World(a=function)
     book = book_of(world)
-    for number in range(LIMIT):
+    for number in range(MAX_LABELS):
         world.add("a", 1, f"first{number}")
     assert ("dtrace_a_total", ("overflow", "true")) not in samples(book)
     for number in range(500):
@@ -281,7 +283,7 @@ def test_overflow_is_exact_and_counted(function):
         if name == f"dtrace_a{suffix}"
         for labels in [tuple(labels)]
     }
-    assert len(series) == LIMIT + 1
+    assert len(series) == MAX_LABELS + 1
     assert series[("overflow", "true"),] == (549 if function == ("max",) else 1000)
     assert found["pydtrace_overflowed_keys", ("aggregation", "a")] == 500
     world.trunc("a")
@@ -337,7 +339,7 @@ def test_strict_readers_take_every_function_of_every_value(values):
     book = book_of(world_of(values), *LINES)
     strict, text = text_of(book, accept=OPENMETRICS), text_of(book)
     registry = exposition.generate_latest(
-        prometheus_model.Collector(lambda: book.look({}, 0))
+        prometheus_model.Collector(lambda: book.take_snapshot({}, 0))
     ).decode()
     found = list(openmetrics.text_string_to_metric_families(strict))
     assert {family.name for family in found} >= {
@@ -450,7 +452,7 @@ def begun(tmp_path):
 
     def begin(address=("127.0.0.1", 0), keyed=True, **options):
         told = []
-        sink = metrics_sink.Metrics(
+        sink = metrics_sink.MetricsSink(
             Output(writer, "<null>"), lambda text, error=True: told.append(text), address
         )
         sink._formatter = SimpleNamespace()
@@ -460,7 +462,7 @@ def begun(tmp_path):
             settings.set(name, value)
         made.append(sink)
         actions = SimpleNamespace(aggregates=world.aggregates, symbols=None)
-        sink.begin(Info(world.aggregates.program, settings, actions, None, "made-up"))
+        sink.begin(TraceInfo(world.aggregates.program, settings, actions, None, "made-up"))
         return SimpleNamespace(sink=sink, world=world, told=told, port=sink._server.server_port)
 
     yield begin
@@ -487,7 +489,7 @@ def test_an_interval_at_a_time(begun):
     page = begun(metric="a name=shop_requests labels=route")
     page.world.add("a", 1, "/")
     assert "shop_requests_total{" not in get(page.port)[1]
-    page.sink._take(time.monotonic())
+    page.sink._take_snapshot(time.monotonic())
     assert 'shop_requests_total{route="/"} 1.0\n' in get(page.port)[1]
     assert page.told == [f"the metrics are at http://127.0.0.1:{page.port}/metrics"]
     page.sink.close()
@@ -500,7 +502,7 @@ def test_a_scrape_holds_up_nothing(begun):
     page = begun()
     with page.sink._answers._lock:
         page.world.add("a", 1, "/")
-        page.sink._take(time.monotonic())
+        page.sink._take_snapshot(time.monotonic())
         assert page.sink._answers.snapshot.series[0][2]["/",] == 1
 
 
@@ -612,14 +614,14 @@ def test_whoever_reaches_it_is_told(begun):
 
 def test_too_many_at_once_wait_for_nobody():
     """Connections beyond the most are closed at once, and there is room again when others have gone."""
-    server = Scrapes("127.0.0.1", 0, lambda accept: (b"x\n", "text/plain"))
+    server = MetricsServer("127.0.0.1", 0, lambda accept: (b"x\n", "text/plain"))
     server.start()
     idle = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(40)]
     try:
         deadline = time.monotonic() + 30
         own = ("uid", os.geteuid())
-        while server._places.take(own):
-            server._places.give(own)
+        while server._connection_limit.acquire_slot(own):
+            server._connection_limit.release_slot(own)
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert threading.active_count() < 40
@@ -642,9 +644,9 @@ def test_too_many_at_once_wait_for_nobody():
     (b"", "[evil.example]", False), (b"word", "evil.example:9464", True),
 ])  # fmt: skip
 def test_hosts_of_a_public_address(token, host, own):
-    from pydtrace.sinks.metrics.metrics_http import Scrapes
+    from pydtrace.sinks.metrics.metrics_http import MetricsServer
 
-    server = Scrapes("0.0.0.0", 0, lambda accept: (b"", "text/plain"), token)
+    server = MetricsServer("0.0.0.0", 0, lambda accept: (b"", "text/plain"), token)
     try:
         assert server.is_own_host(host) == own
     finally:

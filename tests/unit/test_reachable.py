@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from pydtrace.driver.address_symbolizer import Symbols
+from pydtrace.driver.address_symbolizer import AddressSymbolizer
 from pydtrace.process import maps
 from pydtrace.symbols.perf_map import PerfMaps
 from pydtrace.untrusted import responsive_fs
@@ -124,7 +124,7 @@ def test_names_of_such_files_are_addresses(asks, tmp_path):
     where.mkdir()
     with silent(where):
         mapping = maps.Mapping("", "r-xp", "0", "00:99", "7", f"{where}/lib.so")
-        symbols = Symbols(code_of=lambda address: (mapping, 64))
+        symbols = AddressSymbolizer(code_of=lambda address: (mapping, 64))
         began = time.monotonic()
         assert symbols.name_address(ME, 0x40) == "lib.so`0x40"
         assert time.monotonic() - began < 10
@@ -144,7 +144,7 @@ def test_names_that_perf_maps_have_no_time_for_are_told(monkeypatch):
     monkeypatch.setattr("pydtrace.symbols.perf_map._AT_ONCE", -1.0)
     monkeypatch.setattr("pydtrace.driver.address_symbolizer.FRAME_RESOLVERS", [PerfMaps])
     monkeypatch.setattr(maps, "read_maps", lambda pid: [])
-    symbols = Symbols()
+    symbols = AddressSymbolizer()
     assert symbols.name_address(ME, 0x5000) == "0x5000"
     [told] = symbols.warnings()
     assert told.startswith(

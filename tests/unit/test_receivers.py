@@ -21,7 +21,7 @@ from pydtrace.sinks.alerts import alert_receivers, alerts_sink
 from pydtrace.sinks.http import bounded_http
 from pydtrace.sinks.metrics import prometheus_model
 from pydtrace.sinks.otel import otlp_exporters, otlp_sink, spans_sink
-from pydtrace.sinks.otel.otlp_metrics import Points
+from pydtrace.sinks.otel.otlp_metrics import MetricsConverter
 
 pytestmark = pytest.mark.own_processes
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -176,7 +176,9 @@ def hostile(monkeypatch):
 
     def start(choose):
         if isinstance(choose, str):
-            monkeypatch.setattr(bounded_http, "WITHIN", SHORT.get(choose, bounded_http.WITHIN))
+            monkeypatch.setattr(
+                bounded_http, "ANSWER_TIMEOUT", SHORT.get(choose, bounded_http.ANSWER_TIMEOUT)
+            )
         servers.append(server := Hostile((lambda: choose) if isinstance(choose, str) else choose))
         monkeypatch.setattr(
             bounded_http, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + server.later)
@@ -185,7 +187,7 @@ def hostile(monkeypatch):
         return server
 
     monkeypatch.setattr(otlp_exporters, "TIMEOUT", 0.5)  # too little for another try
-    monkeypatch.setattr(alert_receivers, "_TRIES", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(alert_receivers, "_RETRY_DELAYS", (0.0, 0.0, 0.0))
     yield start
     for server in servers:
         with server.listener:
@@ -201,10 +203,10 @@ def delivered(url, notes):
     """How many could not be."""
     receiver = alert_receivers.open_receiver(url)
     for note in notes:
-        receiver.put(note)
-    receiver.no_more()
+        receiver.add_note(note)
+    receiver.stop_accepting()
     receiver.close(time.monotonic() + 500)
-    return receiver.lost
+    return receiver.lost_count
 
 
 NOTE = {
@@ -229,15 +231,17 @@ def test_a_note(name, hostile):
     taken = ANSWERS[name][1]
     assert lost == (not taken) and (len(server.taken) == 1) == taken
     assert server.most < 20 << 20, "what the sockets hold"
-    assert server.later < 3 * (bounded_http.WITHIN + 2 * PAUSE), "three tries"
+    assert server.later < 3 * (bounded_http.ANSWER_TIMEOUT + 2 * PAUSE), "three tries"
 
 
 def test_the_end_waits_once_for_all(monkeypatch):
     """However many receivers do not answer."""
     told = []
-    monkeypatch.setattr(alert_receivers.Receiver, "no_more", lambda self: told.append("no more"))
+    monkeypatch.setattr(
+        alert_receivers.Receiver, "stop_accepting", lambda self: told.append("no more")
+    )
     monkeypatch.setattr(alert_receivers.Receiver, "close", lambda self, until: told.append(until))
-    sink = alerts_sink.Alerts(lambda *_: None)
+    sink = alerts_sink.AlertsSink(lambda *_: None)
     sink._receivers = {
         "a": [alert_receivers.Receiver(str(number), lambda _: None) for number in range(3)]
     }
@@ -245,7 +249,7 @@ def test_the_end_waits_once_for_all(monkeypatch):
     assert (
         told[:3] == ["no more"] * 3
         and len({*told[3:]}) == 1
-        and 0 < told[3] - time.monotonic() <= alert_receivers.CLOSING
+        and 0 < told[3] - time.monotonic() <= alert_receivers.CLOSE_TIMEOUT
     )
 
 
@@ -266,16 +270,16 @@ def test_notes_are_taken_or_counted(kind, seed, hostile):
 def test_an_export(name, hostile):
     world = World(n=("count",))
     world.add("n", 1, "/")
-    book = prometheus_model.Book(world.aggregates, "made-up", [])
+    book = prometheus_model.MetricStore(world.aggregates, "made-up", [])
     server = hostile(name)
     sender = otlp_sink._Sender(
-        *otlp_exporters.exporter_for(server.url, "", "metric"), Points(True), server.url
+        *otlp_exporters.make_exporter(server.url, "", "metric"), MetricsConverter(True), server.url
     )
-    sender._export(book.look({}, 0))
+    sender._export(book.take_snapshot({}, 0))
     sender.close()
     taken = ANSWERS[name][1]
     assert (sender._failed, len(server.taken)) == (int(not taken), int(taken))
-    assert server.most < 20 << 20 and server.later < 2 * (bounded_http.WITHIN + 2 * PAUSE)
+    assert server.most < 20 << 20 and server.later < 2 * (bounded_http.ANSWER_TIMEOUT + 2 * PAUSE)
     assert [
         line.startswith(f"--otlp: {server.url} has taken nothing for 1 exports: ")
         for line in sender.trouble(time.monotonic())
@@ -288,10 +292,10 @@ def test_all_that_was_counted_has_come(seed, delta, hostile):
     """When a receiver is well again it has everything: once, also of differences."""
     chance = random.Random(seed)
     world = World(n=("count",), q=("quantize",))
-    book = prometheus_model.Book(world.aggregates, "made-up", [])
+    book = prometheus_model.MetricStore(world.aggregates, "made-up", [])
     server = hostile(at_random(chance))
     sender = otlp_sink._Sender(
-        *otlp_exporters.exporter_for(server.url, "", "metric"), Points(delta), server.url
+        *otlp_exporters.make_exporter(server.url, "", "metric"), MetricsConverter(delta), server.url
     )
     for number in range(40):
         world.add("n", 1, "/", times=number)
@@ -299,9 +303,9 @@ def test_all_that_was_counted_has_come(seed, delta, hostile):
         if number % 7 == 0:
             world.clear("n")
             world.trunc("q")
-        sender._export(book.look({}, 0))
+        sender._export(book.take_snapshot({}, 0))
     chance.choice = lambda _: "well"
-    sender._export(book.look({}, 0))
+    sender._export(book.take_snapshot({}, 0))
     sender.close()
     counts, times = points(server.taken, "dtrace_n"), points(server.taken, "dtrace_q")
     assert len(counts) < 41, "some were refused"
@@ -335,7 +339,7 @@ def points(bodies, name):
 @pytest.mark.parametrize("seed", range(3))
 def test_spans_are_taken_or_counted(seed, hostile):
     server = hostile(at_random(random.Random(seed)))
-    sender = spans_sink._Sender(*otlp_exporters.exporter_for(server.url, "", "trace"))
+    sender = spans_sink._Sender(*otlp_exporters.make_exporter(server.url, "", "trace"))
     tracer = TracerProvider(shutdown_on_exit=False).get_tracer("x")
     ended = [tracer.start_span(str(number)) for number in range(60)]
     for first in range(0, 60, 3):
@@ -367,7 +371,7 @@ def test_a_record_has_its_own_host_but_not_the_alerts_name():
         "sent": 2.0,
         "state": "firing",
     }
-    assert alert_receivers._alert(note)["labels"] == {
+    assert alert_receivers._to_alertmanager(note)["labels"] == {
         "alertname": "slow",
         "host": "web7",
         "route": "/",

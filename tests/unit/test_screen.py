@@ -14,10 +14,10 @@ def rows(*sums):
 def test_the_fullest_lines_are_shown_and_say_what_lies_between():
     """Values below and above 0 are seen both, though most lines between them are all but empty."""
     assert [
-        label for label, _, _ in terminal_view._fullest(rows(1, 9, 8, 0, 1, 0, 7, 9, 2), 5)
+        label for label, _, _ in terminal_view._fullest_rows(rows(1, 9, 8, 0, 1, 0, 7, 9, 2), 5)
     ] == ["… row1", "row2", "… row6", "row7", "row8"]
-    assert terminal_view._fullest(rows(5, 0, 7), 3) == rows(5, 0, 7)
-    assert [label for label, _, _ in terminal_view._fullest(rows(3, 3, 3), 1)] == ["row0"]
+    assert terminal_view._fullest_rows(rows(5, 0, 7), 3) == rows(5, 0, 7)
+    assert [label for label, _, _ in terminal_view._fullest_rows(rows(3, 3, 3), 1)] == ["row0"]
 
 
 def test_the_first_panel_has_half_of_the_room():
@@ -25,15 +25,15 @@ def test_the_first_panel_has_half_of_the_room():
         {name: {("a",): quantize(_8=1, _64=2), ("b",): quantize(_512=1)} for name in "xyz"}
     )
     panels = list(made.panels.values())
-    assert [(panel.name, share) for panel, share in terminal_view._shares(panels, 16)] == [
+    assert [(panel.name, share) for panel, share in terminal_view._divide_lines(panels, 16)] == [
         ("x", 8),
         ("y", 4),
         ("z", 4),
     ]
-    assert [share for _, share in terminal_view._shares(panels[:1], 16)] == [11], (
+    assert [share for _, share in terminal_view._divide_lines(panels[:1], 16)] == [11], (
         "as much as it needs: title, 7 lines, heading and two keys"
     )
-    assert [share for _, share in terminal_view._shares(panels, 6)] == [4, 2]
+    assert [share for _, share in terminal_view._divide_lines(panels, 6)] == [4, 2]
 
 
 def test_a_narrow_table_has_the_columns_that_fit():
@@ -41,21 +41,24 @@ def test_a_narrow_table_has_the_columns_that_fit():
     panel = made.panels["d"]
     lines = list(panel.lines.values())
     wide, narrow = (
-        [column.header for column in terminal_view._table(panel, lines, width).columns]
+        [column.header for column in terminal_view._make_table(panel, lines, width).columns]
         for width in (80, 40)
     )
     assert wide == ["key", "values", "p50", "p90", "p99", "p99.9", "max", "/s", ""]
     assert narrow == ["key", "values", "p50", "p99", "/s"]
     assert [
-        next(iter(column.cells)).plain for column in terminal_view._table(panel, lines, 40).columns
+        next(iter(column.cells)).plain
+        for column in terminal_view._make_table(panel, lines, 40).columns
     ] == ["a", "3", "7", "70k", "3"]
 
 
 def test_what_is_left_out_is_said():
     made = watched({"us": {("a",): quantize(_8=1, _64=2, _512=1), ("b",): quantize(_512=1)}})
-    drawn = terminal_view.Screen._panel(
+    drawn = terminal_view.TerminalView._draw_panel(
         SimpleNamespace(
-            _chosen=lambda panel: list(panel.lines.values()), _sort=0, _heat_line=lambda row, _: row
+            _select_lines=lambda panel: list(panel.lines.values()),
+            _sort=0,
+            _draw_heat_row=lambda row, _: row,
         ),
         made.panels["us"],
         6,

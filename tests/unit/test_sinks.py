@@ -12,18 +12,18 @@ from consumer_cases import header
 
 from pydtrace.consumer.record_queue import Queue
 from pydtrace.dlang.compile import Compiler, default_macros
-from pydtrace.driver.aggregation_state import Aggregates
-from pydtrace.driver.sink import Info, Sink
+from pydtrace.driver.aggregation_state import AggregationState
+from pydtrace.driver.sink import Sink, TraceInfo
 from pydtrace.dtrace_text.address_text import AddressFormatter
 from pydtrace.options import Options
 from pydtrace.program import program as p
-from pydtrace.sinks.atomic_file import Aside
-from pydtrace.sinks.dtrace_text_sink import Text
-from pydtrace.sinks.erlang_terms_sink import Terms
-from pydtrace.sinks.host_protocol_sink import Lines
-from pydtrace.sinks.json_sink import Json
+from pydtrace.sinks.atomic_file import AtomicFile
+from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
+from pydtrace.sinks.erlang_terms_sink import ErlangTermsSink
+from pydtrace.sinks.host_protocol_sink import HostProtocolSink
+from pydtrace.sinks.json_sink import JsonSink
 from pydtrace.sinks.output_file import Output, OutputError
-from pydtrace.sinks.parquet_sink import Parquet
+from pydtrace.sinks.parquet_sink import ParquetSink
 from pydtrace.sinks.tee import Tee
 
 SCRIPT = b'BEGIN { printf("who=%s n=%d", "", 0); } BEGIN { @a[1] = count(); clear(@a); trace(7); }'
@@ -45,7 +45,7 @@ class Acts:
     def __init__(self, sink):
         self.sink = sink
 
-    def act(self, action, record):
+    def run_action(self, action, record):
         self.sink.text(b"<%s>" % action.row.name.encode())
 
 
@@ -65,11 +65,11 @@ def feed(program, sink):
         items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))],
         changes_only_when_polled=False,
     )
-    aggregates = Aggregates(program, engine, {}, Acts.symbols)
+    aggregates = AggregationState(program, engine, {}, Acts.symbols)
     acts = Acts(sink)
     acts.aggregates = aggregates
     sink.begin(
-        Info(
+        TraceInfo(
             program,
             Options(),
             acts,
@@ -110,7 +110,7 @@ TOLD = [(WRONG, True), ("beware", True), ("by the way", False), ("2 drops", True
 
 def test_text(program, output):
     output_, notify, written, told = output
-    feed(program, Text(output_, notify))
+    feed(program, DtraceTextSink(output_, notify))
     assert written() == (
         b"CPU     ID                    FUNCTION:NAME\n  0      1                         fun:name who=me n=5\n"
         b"  0      1                         fun:name <clear>          7\n\n        1                4\n"
@@ -128,7 +128,7 @@ def marked(record):
 
 def begun(program, sink):
     sink.begin(
-        Info(
+        TraceInfo(
             program,
             Options(),
             Acts(sink),
@@ -142,7 +142,7 @@ def begun(program, sink):
 
 def test_text_marks_what_can_not_be_ordered(program, output):
     output_, notify, written, _ = output
-    sink = begun(program, Text(output_, notify))
+    sink = begun(program, DtraceTextSink(output_, notify))
     sink.records(
         record(program.clauses[0], b"me\0", 5)
         + marked(record(program.clauses[0], b"me\0", 6))
@@ -158,7 +158,7 @@ def test_text_marks_what_can_not_be_ordered(program, output):
 
 def test_json_marks_what_can_not_be_ordered(program, output):
     output_, notify, written, _ = output
-    sink = begun(program, Json(output_, notify))
+    sink = begun(program, JsonSink(output_, notify))
     sink.records(
         record(program.clauses[0], b"me\0", 5)
         + marked(record(program.clauses[0], b"me\0", 6))
@@ -185,24 +185,28 @@ def test_records_of_the_api_say_that_they_can_not_be_ordered(program):
 def test_terms_of_what_can_not_be_ordered(program):
     """Erlang's items have no mark."""
     found = []
-    sink = begun(program, Terms(found.append))
+    sink = begun(program, ErlangTermsSink(found.append))
     sink.records(
         record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6))
     )
     assert [item[2] for item in found] == ["who=me n=5", "who=me n=6"]
 
 
-class Looks(Text):
+class Looks(DtraceTextSink):
     """It prints, and looks at the records, too."""
 
 
 def test_only_text_by_itself_is_printed_by_the_engine(program, output):
     output_, notify, _, _ = output
-    alone, looks, shown = Text(output_, notify), Looks(output_, notify), Text(output_, notify)
-    tee = Tee(shown, Text(output_, notify))
+    alone, looks, shown = (
+        DtraceTextSink(output_, notify),
+        Looks(output_, notify),
+        DtraceTextSink(output_, notify),
+    )
+    tee = Tee(shown, DtraceTextSink(output_, notify))
     for sink in (alone, looks, tee):
         sink.begin(
-            Info(
+            TraceInfo(
                 program,
                 Options(),
                 Acts(sink),
@@ -216,7 +220,7 @@ def test_only_text_by_itself_is_printed_by_the_engine(program, output):
 
 def test_json(program, output):
     output_, notify, written, told = output
-    feed(program, Json(output_, notify))
+    feed(program, JsonSink(output_, notify))
     begin, first, error, second, text, drop, aggregation, end = map(
         json.loads, written().splitlines()
     )
@@ -234,7 +238,7 @@ def test_json(program, output):
 def test_lines_that_merge(program, output):
     """The epoch's deltas stand before its heartbeat; clear() is left to who merges."""
     output_, notify, written, told = output
-    feed(program, Lines(output_, notify))
+    feed(program, HostProtocolSink(output_, notify))
     hello, probe, first, fault, second, drops, delta, heartbeat, exit_ = map(
         json.loads, written().splitlines()
     )
@@ -271,10 +275,10 @@ def test_epochs_pass_while_nothing_comes(program, output):
         remove=lambda index, keys: held.clear(),
         changes_only_when_polled=True,
     )
-    sink = Lines(output_, notify, interval=1e-9)
+    sink = HostProtocolSink(output_, notify, interval=1e-9)
     acts = Acts(sink)
-    acts.aggregates = Aggregates(program, engine, {}, Acts.symbols)
-    sink.begin(Info(program, Options(), acts, lambda ident: ("", "", "", "x")))
+    acts.aggregates = AggregationState(program, engine, {}, Acts.symbols)
+    sink.begin(TraceInfo(program, Options(), acts, lambda ident: ("", "", "", "x")))
     sink.records(b"")
     sink.records(b"")
     lines = [json.loads(line) for line in written().splitlines()]
@@ -288,15 +292,15 @@ def test_epochs_pass_while_nothing_comes(program, output):
 
 def test_what_dtrace_tells_has_no_words(program, output):
     with pytest.raises(OutputError, match="--json=2 is not possible with the dtrace engine"):
-        Lines(*output[:2]).begin(
-            Info(program, Options(), Acts(None), lambda ident: ("", "", "", "x"), "dtrace")
+        HostProtocolSink(*output[:2]).begin(
+            TraceInfo(program, Options(), Acts(None), lambda ident: ("", "", "", "x"), "dtrace")
         )
 
 
 def test_ftruncate_empties_the_file_of_json(program, tmp_path):
     """It was an error of ours."""
     fd = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
-    sink = Json(Output(fd, "out"), print)
+    sink = JsonSink(Output(fd, "out"), print)
     sink.text(b"x")
     sink.truncate()
     os.close(fd)
@@ -306,7 +310,7 @@ def test_ftruncate_empties_the_file_of_json(program, tmp_path):
 def test_parquet(program, output, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     output_, notify, written, told = output
-    feed(program, Parquet(output_, notify, str(tmp_path / "x.parquet")))
+    feed(program, ParquetSink(output_, notify, str(tmp_path / "x.parquet")))
     assert [
         (row["who"], row["n"], row["7"])
         for row in parquet.read_table(tmp_path / "x.parquet").to_pylist()
@@ -319,8 +323,8 @@ def test_parquet(program, output, tmp_path):
 
 def test_parquet_is_whole_where_tracing_breaks_off(program, output, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    sink = Parquet(*output[:2], str(tmp_path / "x.parquet"))
-    sink.begin(Info(program, Options(), Acts(sink), lambda ident: ("", "", "", "x")))
+    sink = ParquetSink(*output[:2], str(tmp_path / "x.parquet"))
+    sink.begin(TraceInfo(program, Options(), Acts(sink), lambda ident: ("", "", "", "x")))
     sink.records(record(program.clauses[0], b"me\0", 5))
     sink.close()
     assert parquet.read_table(tmp_path / "x.parquet")["n"].to_pylist() == [5]
@@ -350,7 +354,7 @@ def test_the_api_s_queue(program):
 
 def test_terms_of_erlang(program):
     said = []
-    sink = Terms(said.append)
+    sink = ErlangTermsSink(said.append)
     feed(program, sink)
     where = ["pro", "mod", "fun", "name"]
     assert said == [
@@ -384,17 +388,17 @@ def test_another_users_link_is_not_followed(owner, mode, is_followed, tmp_path):
     link = folder / "profile.svg"
     link.symlink_to("../victim")
     os.lchown(link, owner, owner)
-    aside = Aside(str(link))
+    aside = AtomicFile(str(link))
     if is_followed:
-        with open(aside.make(), "w", encoding="utf-8") as file:
+        with open(aside.create_file(), "w", encoding="utf-8") as file:
             file.write("new")
-        aside.done()
+        aside.commit_file()
     else:
         with (
             pytest.raises(OutputError, match=f"failed to write to {link}: Permission denied"),
-            aside.checked(),
+            aside.report_errors(),
         ):
-            aside.make()
+            aside.create_file()
     assert victim.read_text() == ("new" if is_followed else "victim")
     assert (
         link.is_symlink()
@@ -408,6 +412,6 @@ def test_links_in_a_circle(tmp_path):
     (tmp_path / "b").symlink_to("a")
     with (
         pytest.raises(OutputError, match="Too many levels of symbolic links"),
-        Aside(str(tmp_path / "a")).checked() as _,
+        AtomicFile(str(tmp_path / "a")).report_errors() as _,
     ):
-        Aside(str(tmp_path / "a")).make()
+        AtomicFile(str(tmp_path / "a")).create_file()

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from pydtrace.sinks.timeline import timeline_sink
-from pydtrace.sinks.timeline.timeline_sink import Slices
+from pydtrace.sinks.timeline.timeline_sink import SliceTracker
 
 
 class Writer:
@@ -38,13 +38,13 @@ class Writer:
 
 @pytest.fixture
 def slices(monkeypatch):
-    monkeypatch.setattr(timeline_sink, "_MOST", 5)
-    monkeypatch.setattr(timeline_sink, "_DEEPEST", 3)
-    return Slices(Writer(), "thread")
+    monkeypatch.setattr(timeline_sink, "_MAX_OPEN", 5)
+    monkeypatch.setattr(timeline_sink, "_MAX_DEPTH", 3)
+    return SliceTracker(Writer(), "thread")
 
 
 def tell(slices, thread, kind, name):
-    slices.tell(
+    slices.add_record(
         SimpleNamespace(names=(kind,), values=(name,), probe=None, pid=1, tid=thread, time=0)
     )
 
@@ -58,7 +58,7 @@ def test_slices_lie_within_each_other(slices):
         ("end", 1, "a"),
         ("instant", 1, "b"),
     ]
-    assert slices.let_go == 0 and slices._open == {} and slices.trouble() == ""
+    assert slices.abandoned == 0 and slices._open == {} and slices.describe_problems() == ""
 
 
 def test_too_many_let_go_of_the_thread_that_was_silent_longest(slices):
@@ -69,14 +69,16 @@ def test_too_many_let_go_of_the_thread_that_was_silent_longest(slices):
     tell(slices, 2, "end", "a")
     tell(slices, 1, "end", "a")
     assert slices._writer.told[1:] == [("instant", 2, "a"), ("end", 1, "b"), ("end", 1, "a")]
-    assert slices.trouble() == "1 slice has no end: too many others had begun and not ended"
+    assert (
+        slices.describe_problems() == "1 slice has no end: too many others had begun and not ended"
+    )
     assert slices._writer.names() == {3: ["a"], 4: ["a"], 5: ["a"]}
 
 
 def test_too_deep_lets_go_of_the_outermost(slices):
     for n in range(6):
         tell(slices, 1, "begin", f"a{n}")
-    assert slices.let_go == 3 and slices._writer.names() == {1: ["a3", "a4", "a5"]}
+    assert slices.abandoned == 3 and slices._writer.names() == {1: ["a3", "a4", "a5"]}
     tell(slices, 1, "end", "a4")
     tell(slices, 1, "end", "a0")
     assert slices._writer.told[3:] == [("end", 1, "a5"), ("end", 1, "a4"), ("instant", 1, "a0")]
@@ -95,7 +97,7 @@ def test_what_is_remembered_has_a_bound_and_is_what_the_writer_has(slices):
         assert kept == slices._writer.names() and sum(map(len, kept.values())) == slices._begun <= 5
         assert all(0 < len(names) <= 3 for names in kept.values())
         assert slices._names == Counter(name for names in kept.values() for name in names)
-    assert slices.let_go == sum(what == "forget" for what, *_ in slices._writer.told) > 100
+    assert slices.abandoned == sum(what == "forget" for what, *_ in slices._writer.told) > 100
 
 
 def test_slices_that_end_on_other_tracks_are_told_where_most_do(slices):
@@ -105,11 +107,11 @@ def test_slices_that_end_on_other_tracks_are_told_where_most_do(slices):
     tell(slices, 9, "end", "never begun")
     tell(slices, 1, "end", "a")
     tell(slices, 8, "end", "b")
-    assert slices.trouble() == "", (
+    assert slices.describe_problems() == "", (
         "the first ends of a busy program have begun before it was looked at"
     )
     tell(slices, 8, "end", "b")
-    assert slices.trouble().startswith(
+    assert slices.describe_problems().startswith(
         "most slices, 2, end on another track than they begin on: what begins them and what ends them must"
     )
 
@@ -118,16 +120,21 @@ def test_spans_that_are_let_go_are_not_sent(monkeypatch):
     pytest.importorskip("opentelemetry.sdk.trace")
     from pydtrace.sinks.otel import spans_sink
 
-    monkeypatch.setattr(timeline_sink, "_MOST", 3)
+    monkeypatch.setattr(timeline_sink, "_MAX_OPEN", 3)
     sent = []
-    writer = spans_sink._Writer(
+    writer = spans_sink._SpanWriter(
         SimpleNamespace(send=lambda span: sent.append(span.name)),
         SimpleNamespace(wall=lambda: 1e9, now=lambda: 0),
     )
-    slices = Slices(writer, "thread")
+    slices = SliceTracker(writer, "thread")
     for thread in range(10):
         tell(slices, thread, "begin", f"a{thread}")
     for thread in range(10):
         tell(slices, thread, "end", f"a{thread}")
-    assert (sent, slices.let_go, writer.begun, writer._open) == (["a7", "a8", "a9"], 7, 0, {})
+    assert (sent, slices.abandoned, writer.open_spans, writer._open) == (
+        ["a7", "a8", "a9"],
+        7,
+        0,
+        {},
+    )
     writer.close()

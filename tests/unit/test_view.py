@@ -66,9 +66,9 @@ def test_a_distribution_over_time():
     panel = made.panels["a"]
     eight, sixteen = 63 + 4, 63 + 5
     assert panel.is_distribution
-    assert panel.heat() == [{eight: 3}, {sixteen: 2, eight: 1}, {eight: 1}]
-    assert panel.heat([("y",)]) == [{eight: 1}, {}]
-    assert panel.heat([("none",)]) == []
+    assert panel.sum_columns() == [{eight: 3}, {sixteen: 2, eight: 1}, {eight: 1}]
+    assert panel.sum_columns([("y",)]) == [{eight: 1}, {}]
+    assert panel.sum_columns([("none",)]) == []
 
 
 def test_percentiles_over_time():
@@ -76,12 +76,12 @@ def test_percentiles_over_time():
         {"a": {(): percentiles(1000, 1001)}}, {"a": {(): percentiles(1000, 1001, 1100, 70000)}}
     )
     panel = made.panels["a"]
-    first, second = panel.heat()
+    first, second = panel.sum_columns()
     (thousand,) = first
     assert first == {thousand: 2} and second[thousand] == 1 and len(second) == 2, (
         "1000 and 1100 are one line of the map"
     )
-    (told_,) = view_json.whole(made, 0.0, 1.0)["panels"]
+    (told_,) = view_json.full_state(made, 0.0, 1.0)["panels"]
     assert (told_["percents"], told_["lines"][0]["percentiles"]) == (
         ["p50", "p90", "p99", "p99.9", "max"],
         ["999", "70k", "70k", "70k", "70k"],
@@ -93,20 +93,20 @@ def test_what_is_kept_is_bounded():
     many = {(f"k{i}",): count(i) for i in range(5000)}
     made = watched(*[{"a": many}] * (live_model.HISTORY + 10))
     panel = made.panels["a"]
-    assert panel.keys == 5000 and len(panel.lines) == live_model.KEPT
+    assert panel.keys == 5000 and len(panel.lines) == live_model.MAX_KEPT_KEYS
     assert ("k4999",) in panel.lines and ("k1",) not in panel.lines
     assert {len(line.past) for line in panel.lines.values()} == {live_model.HISTORY}
-    for number in range(2 * live_model.LINES):
-        made.print(b"%d\n" % number)
-    assert len(made.log) == live_model.LINES
-    made.print(b"x" * 1_000_000)
-    assert len(made._rest) == 4096
+    for number in range(2 * live_model.MAX_LOG_LINES):
+        made.add_text(b"%d\n" % number)
+    assert len(made.log) == live_model.MAX_LOG_LINES
+    made.add_text(b"x" * 1_000_000)
+    assert len(made._partial_line) == 4096
 
 
 def test_text_comes_in_parts():
-    made = live_model.View()
+    made = live_model.LiveModel()
     for part in (b"on", b"e\ntw", b"o\n\n", b"\xff\n"):
-        made.print(part)
+        made.add_text(part)
     assert list(made.log) == ["one", "two", "\udcff"]
 
 
@@ -124,11 +124,11 @@ def drawn(made, columns, rows, keys="", **environment):
         for name, value in environment.items():
             patch.setenv(name, value)
         seen = person.submit(read, main)  # beside it: a terminal holds less than a large screen
-        with terminal_view.Screen(made, other, "made-up") as shown:
+        with terminal_view.TerminalView(made, other, "made-up") as shown:
             for key in keys:
-                (shown.type if shown.typing or key == "/" else shown.press)(key)
+                (shown.type_key if shown.typing or key == "/" else shown.press_key)(key)
             os.write(other, MARK)
-            shown.draw(1.0)
+            shown.draw_screen(1.0)
             os.write(other, MARK)
         os.close(other)
         text = seen.result().split(MARK)[1].decode()
@@ -156,7 +156,7 @@ def read(fd):
 @pytest.mark.parametrize("log", [0, 3, 300])
 def test_a_screen_is_as_large_as_the_terminal(columns, rows, log):
     made = watched(*FULL)
-    made.print(b"".join(b"line %d \x1b[2J\n" % i for i in range(log)))
+    made.add_text(b"".join(b"line %d \x1b[2J\n" % i for i in range(log)))
     lines, _ = drawn(made, columns, rows)
     assert len(lines) <= rows and max(map(len, lines)) <= columns
     assert lines[0].startswith("00:00  eve"[: columns - 1])
@@ -212,8 +212,8 @@ def test_keys_change_what_is_shown():
 
 def test_losses_are_shown():
     made = watched(*FULL)
-    made.lose("principal", 3)
-    made.lose("principal", 4)
+    made.add_drops("principal", 3)
+    made.add_drops("principal", 4)
     assert "  7 drops" in drawn(made, 100, 50)[0][0]
 
 
@@ -231,4 +231,4 @@ def test_losses_are_shown():
     ],
 )
 def test_numbers_are_short(number, text):
-    assert terminal_view.short(number) == text
+    assert terminal_view.short_number(number) == text

@@ -27,7 +27,7 @@ HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"
 
 def states(*intervals):
     made = watched(*intervals)
-    return view_json.whole(made, 1000.25, 1.0), view_json.step(made, 1000.25, 1.0, 1)
+    return view_json.full_state(made, 1000.25, 1.0), view_json.state_delta(made, 1000.25, 1.0, 1)
 
 
 def test_whole_and_step():
@@ -38,7 +38,7 @@ def test_whole_and_step():
         "name": "a",
         "function": "count",
         "keys": 2,
-        "past": view_json.PAST,
+        "past": view_json.MAX_INTERVALS,
         "lines": [
             {"key": ["x"], "number": 7.0, "rate": 2.0, "value": "7", "past": [5, 2]},
             {
@@ -69,9 +69,9 @@ def test_what_is_not_finite(total):
         {"a": {("x",): real_sum(3, 4.0)}},
         {"a": {("x",): real_sum(3, total)}},
     ):
-        line = json.loads(view_json.packed("x", each), parse_constant=pytest.fail)["panels"][0][
-            "lines"
-        ][0]
+        line = json.loads(view_json.encode_event("x", each), parse_constant=pytest.fail)["panels"][
+            0
+        ]["lines"][0]
         assert all(map(isfinite, [line["number"], line["rate"], *line["past"]])), line
         assert line["value"] == (f"{total:g}" if total != 1.7e308 else "1.7e+290E")
 
@@ -79,8 +79,10 @@ def test_what_is_not_finite(total):
 def test_names_are_data():
     """A page has them as text; nothing ends the element that they stand in, and all of it is UTF-8."""
     made = watched({HOSTILE: {(HOSTILE, b"\xff"): count(1)}})
-    made.print(HOSTILE.encode("utf-8", "surrogateescape") + b"\n")
-    text = web_sink.page(view_json.packed("whole", view_json.whole(made, 0.0, 1.0)))
+    made.add_text(HOSTILE.encode("utf-8", "surrogateescape") + b"\n")
+    text = web_sink.render_page(
+        view_json.encode_event("whole", view_json.full_state(made, 0.0, 1.0))
+    )
     text.encode("utf-8")
     state = text.split('id="state">', 1)[1].split("</script>", 1)[0]
     assert "document.title='x'" in state
@@ -97,7 +99,9 @@ def page():
     """(the sink, its address's port, its token, what was told); an interval of its made-up aggregations is taken by interval()."""
     heard = []
     reader, writer = os.pipe()
-    sink = web_sink.Web(Output(writer, "<pipe>"), lambda text, error=True: heard.append(text), 0)
+    sink = web_sink.WebSink(
+        Output(writer, "<pipe>"), lambda text, error=True: heard.append(text), 0
+    )
     aggregates = Aggregates()
     actions = SimpleNamespace(aggregates=aggregates)
     sink._formatter = SimpleNamespace()
@@ -107,7 +111,7 @@ def page():
     def interval(**now):
         aggregates.set(**now)
         sink._last -= 1.0
-        sink.look()
+        sink.check_interval()
 
     yield SimpleNamespace(sink=sink, port=int(port), token=token, interval=interval)
     sink.close()
@@ -211,7 +215,7 @@ def test_a_viewer_that_does_not_read(page):
 
 
 def test_viewers_are_bounded(page):
-    viewers = [events(page) for _ in range(web_sink._VIEWERS)]
+    viewers = [events(page) for _ in range(web_sink._MAX_VIEWERS)]
     for viewer in viewers:
         next(viewer)
     answer, _ = get(page, f"/{page.token}/events")
@@ -223,10 +227,10 @@ def test_connections_are_bounded(page):
     """Of anybody on the machine, who needs no token to make them: no more threads and descriptors than that."""
     idle = [
         socket.create_connection(("127.0.0.1", page.port))
-        for _ in range(web_sink._CONNECTIONS + 30)
+        for _ in range(web_sink._MAX_CONNECTIONS + 30)
     ]
     closed = 0
-    for each in idle[web_sink._CONNECTIONS :]:
+    for each in idle[web_sink._MAX_CONNECTIONS :]:
         each.settimeout(30)
         with contextlib.suppress(ConnectionResetError):
             assert each.recv(1) == b""
@@ -273,7 +277,7 @@ def test_another_user_keeps_nobody_out(page):
         )
 
     with hold(54003, 100) as greedy, hold(54004, 3) as third:
-        assert int(greedy.stdout.readline()) == 100 - web_sink._CONNECTIONS // 4
+        assert int(greedy.stdout.readline()) == 100 - web_sink._MAX_CONNECTIONS // 4
         assert int(third.stdout.readline()) == 0
         assert get(page, f"/{page.token}/")[0].status == 200
         for each in (greedy, third):
@@ -291,34 +295,40 @@ def test_who_is_at_the_other_end(host):
     with server, socket.create_connection(server.getsockname()[:2]) as client:
         connection, theirs = server.accept()
         with connection:
-            assert connection_limit.peer(theirs, connection.getsockname()) == ("uid", os.geteuid())
-        assert connection_limit.peer(("192.0.2.1", 5), ("192.0.2.2", 6)) == ("address", "192.0.2.1")
+            assert connection_limit.identify_peer(theirs, connection.getsockname()) == (
+                "uid",
+                os.geteuid(),
+            )
+        assert connection_limit.identify_peer(("192.0.2.1", 5), ("192.0.2.2", 6)) == (
+            "address",
+            "192.0.2.1",
+        )
         assert client
 
 
 def test_places():
     places, own, other, third = (
-        connection_limit.Places(8),
+        connection_limit.ConnectionLimit(8),
         ("uid", os.geteuid()),
         ("uid", 54003),
         ("address", "192.0.2.1"),
     )
-    assert [places.take(other) for _ in range(3)] == [True, True, False]
+    assert [places.acquire_slot(other) for _ in range(3)] == [True, True, False]
     assert (
-        [places.take(third) for _ in range(2)] == [True, True]
-        and all(places.take(own) for _ in range(8))
-        and not places.take(own)
+        [places.acquire_slot(third) for _ in range(2)] == [True, True]
+        and all(places.acquire_slot(own) for _ in range(8))
+        and not places.acquire_slot(own)
     )
-    more = [places.take(("uid", 60000 + n)) for n in range(6)]
+    more = [places.acquire_slot(("uid", 60000 + n)) for n in range(6)]
     assert more == [True] * 4 + [False] * 2, "all others together have as many as the owner"
-    places.give(other)
-    assert places.take(other) and not places.take(other)
+    places.release_slot(other)
+    assert places.acquire_slot(other) and not places.acquire_slot(other)
 
 
 def test_a_port_that_is_taken():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        sink = web_sink.Web(Output(1, "<stdout>"), print, port)
+        sink = web_sink.WebSink(Output(1, "<stdout>"), print, port)
         sink._formatter = SimpleNamespace()
         with pytest.raises(
             EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"
@@ -341,5 +351,5 @@ def test_a_port_that_is_taken():
 
 def test_it_is_full(tmp_path):
     """A view at its bounds is of a size that a browser takes once a second."""
-    whole, step = (len(view_json.packed("x", each)) for each in states(*FULL * 10))
+    whole, step = (len(view_json.encode_event("x", each)) for each in states(*FULL * 10))
     assert step < whole < 1 << 20

@@ -60,16 +60,16 @@ class Aggregates:
         self.now = {name: aggregation(name, data) for name, data in now.items()}
         self.program.aggregations = list(self.now)
 
-    def snapshot(self, name):
+    def take_snapshot(self, name):
         return self.now[name]
 
 
 def watched(*intervals, seconds=1.0):
     """A View that saw these, one after the other: {aggregation: {key: value}} each."""
-    made, aggregates = live_model.View(), Aggregates()
+    made, aggregates = live_model.LiveModel(), Aggregates()
     for interval in intervals:
         aggregates.set(**interval)
-        made.update(aggregates, seconds)
+        made.add_interval(aggregates, seconds)
     return made
 
 

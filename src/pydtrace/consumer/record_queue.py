@@ -35,9 +35,9 @@ from .interruptible_wait import LOOK, Wake
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydtrace.driver.aggregation_state import Aggregates
+    from pydtrace.driver.aggregation_state import AggregationState
     from pydtrace.driver.driver import Driver
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.program.program import AggDef
     from pydtrace.results.aggregations import Aggregation
     from pydtrace.results.records import Record
@@ -75,8 +75,8 @@ class Queue(Sink):
 
     # --- the sink ---------------------------------------------------------------------------------
 
-    def begin(self, info: Info) -> None:
-        self._decoder = info.decoder(self.fault)
+    def begin(self, info: TraceInfo) -> None:
+        self._decoder = info.make_decoder(self.fault)
 
     def records(self, buffer: bytes) -> None:
         if batch := self._decoder.decode(buffer):
@@ -97,9 +97,9 @@ class Queue(Sink):
     def drop(self, kind: str, count: int, line: str) -> None:
         """Who wants to know looks at the counters."""
 
-    def snapshot(self, aggregates: Aggregates) -> None:
+    def snapshot(self, aggregates: AggregationState) -> None:
         self.final = {
-            each.map: aggregates.entries(each) for each in aggregates.program.aggregations
+            each.map: aggregates.read_entries(each) for each in aggregates.program.aggregations
         }
 
     def tell(self) -> None:
@@ -265,7 +265,7 @@ class Pump(threading.Thread):
     def _between(self) -> None:
         """Answer who asks, for as long as the queue is full."""
         self._answer()
-        while not (self._is_stopping() or self.queue.has_room(_FULL) or self.driver.over):
+        while not (self._is_stopping() or self.queue.has_room(_FULL) or self.driver.is_over):
             self._answer()
 
     def _is_stopping(self) -> bool:
@@ -333,7 +333,7 @@ class Pump(threading.Thread):
     def aggregation(self, definition: AggDef) -> Aggregation:
         """What an aggregation holds now, or held at the end."""
         found: Aggregation | None = self.ask(
-            lambda: self.driver.actions.aggregates.snapshot(definition)
+            lambda: self.driver.actions.aggregates.take_snapshot(definition)
         )
         return self.at_the_end(definition) if found is None else found
 
@@ -344,7 +344,7 @@ class Pump(threading.Thread):
 
     def at_the_end(self, definition: AggDef) -> Aggregation:
         """What an aggregation held at the end."""
-        return self.driver.actions.aggregates.of_entries(
+        return self.driver.actions.aggregates.make_aggregation(
             definition, self.queue.final.get(definition.map, [])
         )
 

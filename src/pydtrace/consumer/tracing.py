@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import AggDef
     from pydtrace.results.records import Record
-    from pydtrace.sinks.metrics.prometheus_model import Collector, Snapshot
+    from pydtrace.sinks.metrics.prometheus_model import Collector, MetricSnapshot
 
     from .trace_keywords import OptionKeywords, TraceKeywords
 
@@ -401,7 +401,7 @@ class Tracing(Block):
         driver = Driver(
             self._options, self._make_targets(), _LISTED, "; destructive=True allows them"
         )
-        driver.patience = _PATIENCE
+        driver.command_timeout = _PATIENCE
         return driver
 
     def _open_driver(self, driver: Driver) -> None:
@@ -597,9 +597,9 @@ class Tracing(Block):
 
     def live(self, interval: float = 1.0) -> Any:
         """A widget for a notebook: the page of `pydtrace --web`, which goes on while cells run.  Needs anywidget."""
-        from pydtrace.sinks.live.notebook_widget import live
+        from pydtrace.sinks.live.notebook_widget import make_widget
 
-        return live(self._running, interval, self)
+        return make_widget(self._running, interval, self)
 
     def prometheus(self, *lines: str) -> Collector:
         """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
@@ -608,30 +608,32 @@ class Tracing(Block):
         Needs prometheus_client (`pip install pyusdt[prometheus]`).  Raises ValueError for a line that is wrong, RuntimeError where
         this tracing has one already.
         """
-        from pydtrace.sinks.metrics.metric_config import MappingError
-        from pydtrace.sinks.metrics.prometheus_model import Book, Collector
+        from pydtrace.sinks.metrics.metric_config import MetricConfigError
+        from pydtrace.sinks.metrics.prometheus_model import Collector, MetricStore
 
         pump = self._running
         driver = pump.driver
-        if driver.actions.aggregates.departing:
+        if driver.actions.aggregates.on_removal:
             raise RuntimeError("this tracing has a collector already")
         told = [
             (f"metric '{line}'", line)
             for line in (*dict.fromkeys(self._options.get("metric", ())), *lines)
         ]  # it was compiled twice
         try:
-            book = Book(driver.actions.aggregates, driver.engine.name, told)
-        except MappingError as error:
+            book = MetricStore(driver.actions.aggregates, driver.engine.name, told)
+        except MetricConfigError as error:
             raise ValueError(str(error)) from None
 
-        last: Snapshot | None = None
+        last: MetricSnapshot | None = None
 
-        def look() -> Snapshot:
+        def look() -> MetricSnapshot:
             nonlocal last
             pump = self._running  # whoever has the collector keeps the tracing
-            found: Snapshot | None = pump.ask(lambda: book.look(driver.drops(), driver.errors))
+            found: MetricSnapshot | None = pump.ask(
+                lambda: book.take_snapshot(driver.drops(), driver.error_count)
+            )
             if found is None and (last is None or pump.ended):
-                found = book.look(pump.drops(), driver.errors, pump.at_the_end)
+                found = book.take_snapshot(pump.drops(), driver.error_count, pump.at_the_end)
             last = found or last  # what broke the tracing off left nothing to look at
             assert last
             return last
@@ -651,7 +653,7 @@ class Tracing(Block):
     @property
     def status(self) -> int | None:
         """What the script gave to exit(), or None."""
-        return self._running.driver.status
+        return self._running.driver.exit_status
 
     @property
     def returncode(self) -> int | None:

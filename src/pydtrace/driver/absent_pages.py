@@ -7,38 +7,38 @@ Always: a page is read once; whoever makes its reader wait (untrusted/io_worker.
 from __future__ import annotations
 
 from pydtrace._tracer import Memory
-from pydtrace.untrusted.io_worker import Looks
+from pydtrace.untrusted.io_worker import QuotaWorker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_PAGE, _MOST = 4096, 1 << 14  # bytes; pages that are remembered
+_PAGE, _MAX_PAGES = 4096, 1 << 14  # bytes; pages that are remembered
 
 
-class AbsentPages(Looks):
-    LEFT_OUT = "pages of its processes are brought into memory no more: that takes too long"
+class AbsentPages(QuotaWorker):
+    QUOTA_MESSAGE = "pages of its processes are brought into memory no more: that takes too long"
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: set[tuple[int, int]] = set()
+        self._requested: set[tuple[int, int]] = set()
 
-    def bring(self, pid: int, address: int) -> None:
+    def load_page(self, pid: int, address: int) -> None:
         page = pid, address // _PAGE
-        if page in self._known or len(self._known) >= _MOST:
+        if page in self._requested or len(self._requested) >= _MAX_PAGES:
             return
-        self._known.add(page)
-        self._put(pid, _read, address)
+        self._requested.add(page)
+        self._submit_job(pid, _touch_page, address)
 
-    def _work(self, pid: int, work: Any, *arguments: Any) -> None:
+    def _do_work(self, pid: int, work: Any, *arguments: Any) -> None:
         work(pid, *arguments)
 
-    def _leave(self, reader: Any) -> None:
-        self._hostile.add(reader.pid)
-        self._reader = None
+    def _handle_hang(self, reader: Any) -> None:
+        self._slow_processes.add(reader.pid)
+        self._worker = None
 
 
-def _read(pid: int, address: int) -> None:
+def _touch_page(pid: int, address: int) -> None:
     try:
         Memory(pid).read(address, 1)
     except (OSError, OverflowError):  # it has ended, or nothing is there

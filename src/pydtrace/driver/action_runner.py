@@ -15,8 +15,8 @@ from pydtrace.process.identity import send_signal
 from pydtrace.program import program as p
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .address_symbolizer import Symbols
-from .aggregation_state import Aggregates
+from .address_symbolizer import AddressSymbolizer
+from .aggregation_state import AggregationState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydtrace.options import Options
     from pydtrace.program.program import Action, Program
 
-    from .formatted_text import Texts
+    from .formatted_text import FormatRenderer
     from .sink import Sink
 
 _NOT_WHILE_TRACING = frozenset(
@@ -56,31 +56,31 @@ _NOT_WHILE_TRACING = frozenset(
 )
 
 
-class Actions:
+class ActionRunner:
     """program; engine; sink: sink.Sink, which gets text, notices and changed options; options: options.Options.
     status: what exit() was given, None before."""
 
     def __init__(self, program: Program, engine: Engine, sink: Sink, options: Options) -> None:
         self.program, self.engine, self.sink, self.options = program, engine, sink, options
-        self.symbols = Symbols(options, engine.maps_of, engine.name_of, engine.code_of)
-        self.aggregates = Aggregates(program, engine, options, self.symbols)
-        self._texts: Texts | None = None
-        self.status: int | None = None
+        self.symbols = AddressSymbolizer(options, engine.maps_of, engine.name_of, engine.code_of)
+        self.aggregates = AggregationState(program, engine, options, self.symbols)
+        self._format_renderer: FormatRenderer | None = None
+        self.exit_status: int | None = None
 
     @property
-    def texts(self) -> Texts:
-        if self._texts is None:
-            from .formatted_text import Texts  # few programs have such
+    def format_renderer(self) -> FormatRenderer:
+        if self._format_renderer is None:
+            from .formatted_text import FormatRenderer  # few programs have such
 
-            self._texts = Texts(self.program, symbols=self.symbols)
-        return self._texts
+            self._format_renderer = FormatRenderer(self.program, symbols=self.symbols)
+        return self._format_renderer
 
-    def act(self, action: Action, record: bytes) -> None:
+    def run_action(self, action: Action, record: bytes) -> None:
         """Do one action; record: bytes of its own record."""
         action.row.perform(self, action, record)
 
     # --- the world outside, as actions need it ------------------------------------------------
-    def command(self, text: bytes) -> None:
+    def run_command(self, text: bytes) -> None:
         """The output of the command goes where ours goes by default, as with dtrace."""
         import subprocess  # with it, and not with os.system(), the command ignores no signal that Python does
 
@@ -88,14 +88,14 @@ class Actions:
             ["sh", "-c", text], executable="/bin/sh", check=False
         )  # as system(3) calls it, in its messages, too
 
-    def reopen(self, path: bytes, record: bytes) -> None:
+    def reopen_output(self, path: bytes, record: bytes) -> None:
         try:
             self.sink.reopen(path)
         except OSError as error:
             name = escape_for_terminal(os.fsdecode(path))
-            self.complain(record, f'couldn\'t freopen "{name}": {error.strerror}')
+            self.report_error(record, f'couldn\'t freopen "{name}": {error.strerror}')
 
-    def signal(self, number: int, record: bytes) -> None:
+    def send_signal(self, number: int, record: bytes) -> None:
         """The process may have gone on since, or have ended, and another may have its id.  A stranger's file may say -1, which is
         everybody."""
         pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
@@ -103,7 +103,7 @@ class Actions:
         try:
             send_signal(pid, number, lambda: self.engine.existed_at(pid, when))
         except (OSError, ValueError) as error:
-            self.complain(record, f"couldn't send signal {number} to {pid}: {error}")
+            self.report_error(record, f"couldn't send signal {number} to {pid}: {error}")
 
     def set_option(self, name: str, value: str | None, record: bytes) -> None:
         try:
@@ -112,16 +112,16 @@ class Actions:
             self.options.set(name, value)
         except OptionError as error:
             shown = "1" if value is None else value
-            self.complain(
+            self.report_error(
                 record,
                 escape_for_terminal(f'couldn\'t set option "{name}" to "{shown}": {error}') + "\n",
             )
         else:
             self.sink.option_changed(name)
 
-    def complain(self, record: bytes, what: str) -> None:
+    def report_error(self, record: bytes, message: str) -> None:
         clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
         names = escape_for_terminal(":".join(self.engine.probe(probe)))
         self.sink.notice(
-            f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {what}"
+            f"error in dt_clause_{clause & ~p.RECORD_FLAGS} for probe ID {probe} ({names}): {message}"
         )

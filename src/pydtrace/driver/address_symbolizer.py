@@ -23,7 +23,7 @@ from pydtrace.symbols.file_symbols import NO_SYMBOLS, SYMBOL_CACHE, FileSymbols
 from pydtrace.symbols.perf_map import PerfMaps
 from pydtrace.symbols.symbol_table import Table
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
-from pydtrace.untrusted.io_worker import user_of
+from pydtrace.untrusted.io_worker import read_process_user
 from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.user_quota import ROOT, canonical_uid
@@ -40,43 +40,46 @@ if TYPE_CHECKING:
 
     Found = tuple[str | None, str | None, int]
 
-_RESTORERS = (
+_SIGNAL_RETURNS = (
     "__restore_rt",
     "__restore",
 )  # what a signal's handler returns to, which nobody has called
-_TEXT = "tTwW"  # kinds of /proc/kallsyms
-_OWN, _OTHERS, _SHARE = (
+_CODE_KINDS = "tTwW"  # kinds of /proc/kallsyms
+_OWN_BURST, _OTHERS_BURST, _SHARE = (
     30.0,
     3.0,
     20,
 )  # seconds at once and one of how many, to read what a user's processes and files say
-_MAPPED, _PROCESS = 16 << 20, 1 << 10  # bytes of the maps of all processes; of one that has none
-_ALIKE = 1 << 18  # names of addresses that others stand for
-_FILES = 1 << 14  # of processes, that are remembered
-_TOLD = (
+_MAPS_LIMIT, _PROCESS_SIZE = (
+    16 << 20,
+    1 << 10,
+)  # bytes of the maps of all processes; of one that has none
+_MAX_REPRESENTATIVES = 1 << 18  # names of addresses that others stand for
+_MAX_FILES = 1 << 14  # of processes, that are remembered
+_REQUIRED_MODE = (
     stat.S_IROTH if hasattr(os, "geteuid") and os.geteuid() == 0 else 0
 )  # of the mode of a file that a process, or a recording, names
 
 
-class _Process:
+class _ProcessMaps:
     """The files that a process has mapped."""
 
     def __init__(self, pid: int, lines: Sequence[str]) -> None:
-        self.pid, self.user = pid, user_of(pid)
+        self.pid, self.user = pid, read_process_user(pid)
         self.put(lines)
 
     def put(self, lines: Sequence[str]) -> None:
         """What its maps say now."""
-        self.size = _PROCESS + sum(map(len, lines))
+        self.size = _PROCESS_SIZE + sum(map(len, lines))
         self._maps = [each for each in map(maps.parse_mapping, lines) if each]
         self._starts = [each.start for each in self._maps]
         self._of_files = {(each.device, each.inode): each for each in self._maps}
 
-    def find(self, address: int) -> maps.Mapping | None:
+    def find_mapping(self, address: int) -> maps.Mapping | None:
         at = bisect_right(self._starts, address) - 1
         return self._maps[at] if at >= 0 and address < self._maps[at].end else None
 
-    def has(self, told: maps.Mapping) -> maps.Mapping | None:
+    def find_same_file(self, told: maps.Mapping) -> maps.Mapping | None:
         """A mapping of the file that the process says it has, or None."""
         return self._of_files.get((told.device, told.inode))
 
@@ -86,7 +89,7 @@ class _Process:
 FRAME_RESOLVERS = [PerfMaps]
 
 
-class Symbols(AddressFormatter):
+class AddressSymbolizer(AddressFormatter):
     """options: noresolve, demangle, stackindent; maps_of: Engine.maps_of, for processes that have ended; name_of: Engine.name_of; code_of:
     Engine.code_of.
     Process ids are the traced ones', 0 the kernel's."""
@@ -102,113 +105,115 @@ class Symbols(AddressFormatter):
         self._maps_of, self._name_of, self._code_of = maps_of, name_of, code_of
         self._resolvers = [make() for make in FRAME_RESOLVERS]
         self._files: dict[tuple[bool, tuple[str, int, str]], FileSymbols] = {}
-        self._processes: OrderedDict[int, _Process] = OrderedDict()
-        self._mapped = 0  # bytes of all their maps
-        self._time: dict[int, CpuTimeBudget] = {}  # by user
-        self._late: set[int] = set()  # users for whose names there was no time left
-        self._kernel: Table | None = None
-        self._alike: dict[
+        self._processes: OrderedDict[int, _ProcessMaps] = OrderedDict()
+        self._maps_size = 0  # bytes of all their maps
+        self._budgets: dict[int, CpuTimeBudget] = {}  # by user
+        self._late_users: set[int] = set()  # users for whose names there was no time left
+        self._kernel_table: Table | None = None
+        self._representatives: dict[
             tuple[int, str], int
         ] = {}  # (pid, name) -> the address that stands for it
-        self._one: dict[
+        self._representative_bytes: dict[
             tuple[int, Naming, tuple[str, ...]], bytes
         ] = {}  # (size, …, names) -> the bytes that stand for them, of all processes
 
     # --- finding ----------------------------------------------------------------------
-    def _process(self, pid: int) -> _Process:
+    def _find_process(self, pid: int) -> _ProcessMaps:
         found = self._processes.get(pid)
         if found is None:
-            found = _Process(pid, self._lines(pid))
-            self._keep(found, 0)
+            found = _ProcessMaps(pid, self._read_maps(pid))
+            self._store_process(found, 0)
         self._processes.move_to_end(pid)
         return found
 
-    def _lines(self, pid: int) -> Sequence[str]:
+    def _read_maps(self, pid: int) -> Sequence[str]:
         try:
             found = maps.read_maps(pid)
         except OSError:
             found = []
         return found or self._maps_of(pid)
 
-    def _keep(self, process: _Process, before: int) -> None:
+    def _store_process(self, process: _ProcessMaps, before: int) -> None:
         """before: the size that it had."""
         self._processes[process.pid] = process
-        self._mapped += process.size - before
-        while self._mapped > _MAPPED and len(self._processes) > 1:
-            self._mapped -= self._processes.popitem(last=False)[1].size
+        self._maps_size += process.size - before
+        while self._maps_size > _MAPS_LIMIT and len(self._processes) > 1:
+            self._maps_size -= self._processes.popitem(last=False)[1].size
 
     def warnings(self) -> list[str]:
         """What could not be named for want of time, each told once."""
         for resolver in self._resolvers:
-            self._late |= getattr(resolver, "late", set())
+            self._late_users |= getattr(resolver, "late", set())
         told = [
             f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
-            for user in sorted(self._late)
+            for user in sorted(self._late_users)
         ]
-        for late in (self._late, *(getattr(each, "late", set()) for each in self._resolvers)):
+        for late in (self._late_users, *(getattr(each, "late", set()) for each in self._resolvers)):
             late.clear()
         told += RESPONSIVE_FS.drain_messages()
         return told
 
-    def _allowance(self, user: int) -> CpuTimeBudget:
-        if user not in self._time:
-            self._time[user] = CpuTimeBudget(
-                _OWN if user in (ROOT, canonical_uid(os.getuid())) else _OTHERS, _SHARE
+    def _user_budget(self, user: int) -> CpuTimeBudget:
+        if user not in self._budgets:
+            self._budgets[user] = CpuTimeBudget(
+                _OWN_BURST if user in (ROOT, canonical_uid(os.getuid())) else _OTHERS_BURST, _SHARE
             )
-        return self._time[user]
+        return self._budgets[user]
 
-    def _place(self, pid: int, address: int) -> tuple[maps.Mapping | None, int]:
+    def _find_location(self, pid: int, address: int) -> tuple[maps.Mapping | None, int]:
         """(Mapping, the offset in its file), or None and the address."""
-        process = self._process(pid)
-        found = process.find(address)
+        process = self._find_process(pid)
+        found = process.find_mapping(address)
         if found is None:
-            found = self._find_anew(process, address)
+            found = self._refresh_and_find(process, address)
         return (found, address - found.start + found.offset) if found else (None, address)
 
-    def _find_anew(self, process: _Process, address: int) -> maps.Mapping | None:
+    def _refresh_and_find(self, process: _ProcessMaps, address: int) -> maps.Mapping | None:
         """By what its maps say now."""
-        time = self._allowance(process.user)
+        time = self._user_budget(process.user)
         if not time.is_available:
-            self._late.add(process.user)
+            self._late_users.add(process.user)
             return None
         with time.charge_time():
-            lines, before = self._lines(process.pid), process.size
+            lines, before = self._read_maps(process.pid), process.size
             if lines:  # of one that has ended what was known stays
                 process.put(lines)
-                self._keep(process, before)
-            return process.find(address)
+                self._store_process(process, before)
+            return process.find_mapping(address)
 
-    def _known(self, pid: int, where: maps.Mapping) -> FileSymbols:
+    def _load_symbols(self, pid: int, where: maps.Mapping) -> FileSymbols:
         """Of the file of a mapping.  Files are told apart as the kernel does: in another mount namespace another one may have the same
         path."""
-        process = self._process(pid)
-        real = where if where.address_range else process.has(where)
+        process = self._find_process(pid)
+        real = where if where.address_range else process.find_same_file(where)
         key = real is None, (real or where).file_key
         if key in self._files:
             return self._files[key]
         place = maps.find_mapped_file(pid, real or where, RESPONSIVE_FS)
         found = (
-            SYMBOL_CACHE.find_or_read(*place, self._allowance(process.user), 0 if real else _TOLD)
+            SYMBOL_CACHE.find_or_read(
+                *place, self._user_budget(process.user), 0 if real else _REQUIRED_MODE
+            )
             if place
             else NO_SYMBOLS
         )
         if found is None:
-            self._late.add(process.user)
+            self._late_users.add(process.user)
             return NO_SYMBOLS
-        if len(self._files) >= _FILES:
+        if len(self._files) >= _MAX_FILES:
             self._files.clear()
         self._files[key] = found
         return found
 
-    def find(self, pid: int, address: int, inner: int = 0) -> Found:
+    def find_symbol(self, pid: int, address: int, inner: int = 0) -> Found:
         """(module, symbol, distance to it) of an address; module None: unknown; symbol None: distance is from the
         beginning of the file.  inner: the frame that is to return there, 0 where none is: the call may be its function's last instruction."""
         if not pid:
-            return self._find_kernel(address)
-        where, offset = self._code_of(address) or self._place(pid, address)
+            return self._find_kernel_symbol(address)
+        where, offset = self._code_of(address) or self._find_location(pid, address)
         if where is None:
             return None, None, offset
-        file = self._known(pid, where)
+        file = self._load_symbols(pid, where)
         linked = elf.linked_address(file.segments, where.access, offset)
         linked = offset if linked is None else linked
         symbol = None if self.options.get("noresolve") else file.table.find(linked)
@@ -216,7 +221,7 @@ class Symbols(AddressFormatter):
             inner
             and (symbol is None or symbol[0] == linked)
             and not self.options.get("noresolve")
-            and not self._interrupts(pid, symbol, inner)
+            and not self._is_signal_return(pid, symbol, inner)
         ):
             symbol = file.table.find(linked - 1) or symbol
         if symbol is None:
@@ -227,22 +232,22 @@ class Symbols(AddressFormatter):
             linked - symbol[0],
         )
 
-    def _interrupts(self, pid: int, symbol: tuple[int, str] | None, inner: int) -> bool:
+    def _is_signal_return(self, pid: int, symbol: tuple[int, str] | None, inner: int) -> bool:
         """Whether a symbol, or the frame inside of it, is what a signal's handler returns to, which nobody has called."""
         return symbol is not None and (
-            symbol[1] in _RESTORERS or self.find(pid, inner)[1] in _RESTORERS
+            symbol[1] in _SIGNAL_RETURNS or self.find_symbol(pid, inner)[1] in _SIGNAL_RETURNS
         )
 
-    def _find_kernel(self, address: int) -> Found:
-        if self._kernel is None:
-            self._kernel = _kernel_symbols()
-        found = self._kernel.find(address) if not self.options.get("noresolve") else None
+    def _find_kernel_symbol(self, address: int) -> Found:
+        if self._kernel_table is None:
+            self._kernel_table = _read_kernel_symbols()
+        found = self._kernel_table.find(address) if not self.options.get("noresolve") else None
         if found is None:
             return None, None, address
         name, _, module = found[1].partition("\t")
         return module or "vmlinux", name, address - found[0]
 
-    def grouping(self, named: Sequence[Data]) -> Callable[[bytes], bytes]:
+    def make_key_grouper(self, named: Sequence[Data]) -> Callable[[bytes], bytes]:
         """A function from a key of an aggregation to the one that stands for all keys that print alike, of whatever process;
         named: the key's Data that are Stacks or Symbols.  It is for one look: what a process maps may change."""
         known: dict[tuple[Naming, int, int], int] = {}
@@ -251,13 +256,15 @@ class Symbols(AddressFormatter):
         def one(naming: Naming, pid: int, address: int) -> int:
             found = known.get((naming, pid, address))
             if found is None:
-                found = known[naming, pid, address] = self.group(naming, pid, address)
+                found = known[naming, pid, address] = self.find_representative(naming, pid, address)
             return found
 
         def text(naming: Naming, pid: int, address: int, inner: int) -> str:
             found = texts.get((naming, pid, address, inner))
             if found is None:
-                found = texts[naming, pid, address, inner] = self._name(pid, address, naming, inner)
+                found = texts[naming, pid, address, inner] = self._name_unescaped(
+                    pid, address, naming, inner
+                )
             return found
 
         def stand(naming: Naming, pid: int, addresses: Sequence[int], storage: bytes) -> bytes:
@@ -267,38 +274,43 @@ class Symbols(AddressFormatter):
                     for address, inner in zip(addresses, (0, *addresses))
                 ]
             )
-            return self._one.setdefault((len(storage), naming, names), storage)
+            return self._representative_bytes.setdefault((len(storage), naming, names), storage)
 
         return lambda key: replace_storage(replace_addresses(key, named, one), named, stand)
 
-    def forget(self) -> None:
+    def forget_representatives(self) -> None:
         """Which addresses stand for others, where these are many: keys that were grouped before are other keys then."""
-        if len(self._alike) > _ALIKE or len(self._one) > _ALIKE:
-            self._alike.clear()
-            self._one.clear()
+        if (
+            len(self._representatives) > _MAX_REPRESENTATIVES
+            or len(self._representative_bytes) > _MAX_REPRESENTATIVES
+        ):
+            self._representatives.clear()
+            self._representative_bytes.clear()
 
-    def group(self, naming: Naming, pid: int, address: int) -> int:
+    def find_representative(self, naming: Naming, pid: int, address: int) -> int:
         """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,
         else the first that was seen."""
         if told := self._name_of(pid, address):
-            return self._alike.setdefault((pid, told), address)
-        _, name, distance = self.find(pid, address)
+            return self._representatives.setdefault((pid, told), address)
+        _, name, distance = self.find_symbol(pid, address)
         first = (
             address - distance
             if name and naming.by_symbol and self._code_of(address) is None
             else address
         )
-        return self._alike.setdefault((pid, self._name(pid, address, naming)), first)
+        return self._representatives.setdefault(
+            (pid, self._name_unescaped(pid, address, naming)), first
+        )
 
     # --- text -------------------------------------------------------------------------
     def name_address(self, pid: int, address: int, naming: Naming = SYMBOL_AND_OFFSET) -> str:
         """Text of one address."""
-        return escape_for_terminal(self._name(pid, address, naming))
+        return escape_for_terminal(self._name_unescaped(pid, address, naming))
 
     def name_addresses(self, pid: int, frames: Sequence[int]) -> list[str]:
         """Where an interpreter's frames follow the native ones, they stand in the place of its own functions."""
         texts = [
-            escape_for_terminal(self._name(pid, frame, SYMBOL_AND_OFFSET, inner))
+            escape_for_terminal(self._name_unescaped(pid, frame, SYMBOL_AND_OFFSET, inner))
             for frame, inner in zip(frames, (0, *frames))
         ]
         native = (
@@ -308,12 +320,12 @@ class Symbols(AddressFormatter):
         )
         return beside(texts[:native], texts[native:], frames[native:]) if native else texts
 
-    def _name(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:
+    def _name_unescaped(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:
         if told := self._name_of(pid, address):
             return told
-        module, symbol, distance = self.find(pid, address, inner)
+        module, symbol, distance = self.find_symbol(pid, address, inner)
         if module is None:
-            return self._resolved(pid, distance) or f"0x{distance:x}"
+            return self._resolve_frame(pid, distance) or f"0x{distance:x}"
         if naming.module:
             return module
         if symbol is None:
@@ -326,7 +338,7 @@ class Symbols(AddressFormatter):
             return f"{module}`{symbol}+0x{distance:x}"
         return f"{module}`{symbol}"
 
-    def _resolved(self, pid: int, address: int) -> str | None:
+    def _resolve_frame(self, pid: int, address: int) -> str | None:
         if not pid or self.options.get("noresolve"):
             return None
         return next(
@@ -334,14 +346,14 @@ class Symbols(AddressFormatter):
         )
 
 
-def _kernel_symbols() -> Table:
+def _read_kernel_symbols() -> Table:
     """Of /proc/kallsyms: a symbol reaches to the next; none where the kernel hides the addresses."""
     found, texts = [], bytearray()
     try:
         with open("/proc/kallsyms") as file:
             for line in file:
                 address, kind, name, *module = line.split()
-                if kind in _TEXT:
+                if kind in _CODE_KINDS:
                     found.append((int(address, 16), len(texts)))
                     texts += f"{name}\t{''.join(module).strip('[]')}\0".encode()
     except (OSError, ValueError):

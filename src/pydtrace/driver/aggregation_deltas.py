@@ -16,32 +16,35 @@ if TYPE_CHECKING:
     from pydtrace.program.program import AggDef
     from pydtrace.results.aggregations import Key
 
-    from .aggregation_state import Aggregates
+    from .aggregation_state import AggregationState
 
     Words = tuple[int, ...]
 
 
-class Deltas:
-    def __init__(self, aggregates: Aggregates) -> None:
+class AggregationDeltas:
+    def __init__(self, aggregates: AggregationState) -> None:
         self._aggregates = aggregates
-        self._seen: dict[int, dict[Key, Words]] = {}  # by ident, of the look before
+        self._previous: dict[int, dict[Key, Words]] = {}  # by ident, of the look before
 
-    def take(self, definition: AggDef) -> dict[Key, Any]:
+    def collect_delta(self, definition: AggDef) -> dict[Key, Any]:
         """What came since the last call."""
         engine = self._aggregates.engine
         entries = engine.items(definition.map)
         held: dict[Key, Any] = {
             key: value.words
-            for key, value in self._aggregates.of_entries(definition, entries).items()
+            for key, value in self._aggregates.make_aggregation(definition, entries).items()
         }
         if engine.changes_only_when_polled:
             engine.remove(definition.map, [key for key, _ in entries])
             return held
-        before = self._seen.get(definition.ident, {})
-        self._seen[definition.ident] = held
-        came = {key: self._since(definition, before.get(key), words) for key, words in held.items()}
+        before = self._previous.get(definition.ident, {})
+        self._previous[definition.ident] = held
+        came = {
+            key: self._subtract_previous(definition, before.get(key), words)
+            for key, words in held.items()
+        }
         return {key: words for key, words in came.items() if words}
 
     @staticmethod
-    def _since(definition: AggDef, old: Words | None, new: Words) -> Any:
+    def _subtract_previous(definition: AggDef, old: Words | None, new: Words) -> Any:
         return new if old is None else definition.row.came(old, new)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Entries = list[tuple[bytes, bytes]]  # (key, value) as a map holds them
 
 
-class Aggregates:
+class AggregationState:
     """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
     symbols.Symbols.
 
     departing: told of what clear() or trunc() is about to take away, None where nobody wants to know."""
 
-    departing: Callable[[AggDef, Aggregation], None] | None = None
+    on_removal: Callable[[AggDef, Aggregation], None] | None = None
 
     def __init__(
         self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None
@@ -46,58 +46,58 @@ class Aggregates:
             )
         }
         self._definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
-        self._normals: dict[tuple[int, bytes], int] = {}  # (ident, key) -> the divisor
+        self._divisors: dict[tuple[int, bytes], int] = {}  # (ident, key) -> the divisor
         self._cleared: set[int] = (
             set()
         )  # idents of aggregations without keys that had a value before clear()
         self._printed: set[int] = set()  # idents
 
-    def definition(self, symbol: Any) -> AggDef:
+    def find_definition(self, symbol: Any) -> AggDef:
         """The AggDef of a symbols.Aggregation."""
         return self._definitions[symbol.ident]
 
-    def entries(self, aggdef: AggDef) -> Entries:
+    def read_entries(self, aggdef: AggDef) -> Entries:
         """[(key, value)] as they are now."""
         found = self.engine.items(aggdef.map)
         if not found and aggdef.ident in self._cleared:
             found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
         if aggdef.ident not in self._grouped:
             return found
-        self.symbols.forget()
-        return self._merged(aggdef, found)
+        self.symbols.forget_representatives()
+        return self._merge_alike(aggdef, found)
 
-    def parts(self, aggdef: AggDef) -> list[tuple[int, dict[bytes, bytes]]]:
+    def read_cpu_parts(self, aggdef: AggDef) -> list[tuple[int, dict[bytes, bytes]]]:
         """[(CPU, {key: value})] as they are now, where -x aggpercpu asks for them, else []."""
         if not self.options.get("aggpercpu"):
             return []
         grouped = aggdef.ident in self._grouped
         return [
-            (cpu, dict(self._merged(aggdef, found) if grouped else found))
+            (cpu, dict(self._merge_alike(aggdef, found) if grouped else found))
             for cpu, found in self.engine.parts(aggdef.map)
         ]
 
-    def _merged(self, aggdef: AggDef, entries: Entries) -> Entries:
+    def _merge_alike(self, aggdef: AggDef, entries: Entries) -> Entries:
         """The entries, those that print alike as one."""
         from pydtrace.results.aggregation_values import pack_value, unpack_value
 
-        group = self.symbols.grouping(self._grouped[aggdef.ident])
+        group = self.symbols.make_key_grouper(self._grouped[aggdef.ident])
         found: dict[bytes, Any] = {}
         for key, value in entries:
             key, made = group(key), unpack_value(aggdef, value)
             found[key] = found[key].merge(made) if key in found else made
         return [(key, pack_value(value)) for key, value in found.items()]
 
-    def _remove(self, aggdef: AggDef, keys: list[bytes]) -> None:
-        """Take entries() out of the engine's map: all that are printed as one of these keys."""
+    def _remove_keys(self, aggdef: AggDef, keys: list[bytes]) -> None:
+        """Take read_entries() out of the engine's map: all that are printed as one of these keys."""
         if aggdef.ident in self._grouped:
-            group, gone = self.symbols.grouping(self._grouped[aggdef.ident]), set(keys)
+            group, gone = self.symbols.make_key_grouper(self._grouped[aggdef.ident]), set(keys)
             keys = [key for key, _ in self.engine.items(aggdef.map) if group(key) in gone]
         self.engine.remove(aggdef.map, keys)
 
-    def normal(self, aggdef: AggDef, key: bytes) -> int:
-        return self._normals.get((aggdef.ident, key), 1)
+    def find_divisor(self, aggdef: AggDef, key: bytes) -> int:
+        return self._divisors.get((aggdef.ident, key), 1)
 
-    def order(self) -> aggregation_text.SortOrder:
+    def sort_order(self) -> aggregation_text.SortOrder:
         options = self.options
         return aggregation_text.SortOrder(
             bool(options.get("aggsortkey")),
@@ -106,7 +106,7 @@ class Aggregates:
             options.get("aggsortpos", 0),
         )
 
-    def style(self) -> TableStyle | None:
+    def table_style(self) -> TableStyle | None:
         """What the options say about tables; None where they say nothing."""
         if not any(self.options.get(name) for name in ("agghist", "aggpack", "aggzoom")):
             return None
@@ -114,11 +114,11 @@ class Aggregates:
 
         return TableStyle(self.options)
 
-    def snapshot(self, aggdef: AggDef) -> Aggregation:
+    def take_snapshot(self, aggdef: AggDef) -> Aggregation:
         """A snapshot.Aggregation of what one holds now."""
-        return self.of_entries(aggdef, self.entries(aggdef))
+        return self.make_aggregation(aggdef, self.read_entries(aggdef))
 
-    def of_entries(self, aggdef: AggDef, entries: Entries) -> Aggregation:
+    def make_aggregation(self, aggdef: AggDef, entries: Entries) -> Aggregation:
         """The same, of what it held before."""
         from pydtrace.results.aggregations import Aggregation
 
@@ -127,19 +127,19 @@ class Aggregates:
     # --- actions ---------------------------------------------------------------------
     def clear(self, aggdef: AggDef) -> None:
         """All values become zero; the keys stay."""
-        if (self.departing or not aggdef.keys) and (entries := self.entries(aggdef)):
-            self._tell(aggdef, entries)
+        if (self.on_removal or not aggdef.keys) and (entries := self.read_entries(aggdef)):
+            self._report_removal(aggdef, entries)
             if not aggdef.keys:
                 self._cleared.add(aggdef.ident)
         self.engine.clear(aggdef.map)
 
-    def _tell(self, aggdef: AggDef, entries: Entries) -> None:
-        if self.departing:
-            self.departing(aggdef, self.of_entries(aggdef, entries))
+    def _report_removal(self, aggdef: AggDef, entries: Entries) -> None:
+        if self.on_removal:
+            self.on_removal(aggdef, self.make_aggregation(aggdef, entries))
 
     def trunc(self, aggdef: AggDef, count: int) -> None:
         """Keep the `count` greatest values, or the smallest where it is negative; all go where it is 0."""
-        entries = self.entries(aggdef)
+        entries = self.read_entries(aggdef)
         rows = aggregation_text.sort_rows([(aggdef, entries)], aggregation_text.SortOrder())
         if not aggdef.keys:
             rows = rows if count == 0 else []
@@ -150,52 +150,52 @@ class Aggregates:
         elif count < 0:
             rows = rows[-count:]
         for row in rows:
-            self._normals.pop((aggdef.ident, row.key), None)
+            self._divisors.pop((aggdef.ident, row.key), None)
         if rows:
             gone = {row.key for row in rows}
-            self._tell(aggdef, [entry for entry in entries if entry[0] in gone])
-            self._remove(aggdef, [*gone])
+            self._report_removal(aggdef, [entry for entry in entries if entry[0] in gone])
+            self._remove_keys(aggdef, [*gone])
 
     def normalize(self, aggdef: AggDef, divisor: int) -> None:
         """Values that are there now are printed divided; those to come are not."""
-        for key, _ in self.entries(aggdef):
-            self._normals[aggdef.ident, key] = divisor
+        for key, _ in self.read_entries(aggdef):
+            self._divisors[aggdef.ident, key] = divisor
 
     # --- printing ----------------------------------------------------------------------
-    def printed(self, aggdefs: list[AggDef]) -> None:
+    def mark_printed(self, aggdefs: list[AggDef]) -> None:
         """These have been printed: they are not printed again at the end."""
         self._printed.update(aggdef.ident for aggdef in aggdefs)
 
-    def joined(self, aggdefs: list[AggDef]) -> Joined:
+    def read_joined(self, aggdefs: list[AggDef]) -> Joined:
         """[(AggDef, entries)] of what one printa() prints."""
-        return [(aggdef, self.entries(aggdef)) for aggdef in aggdefs]
+        return [(aggdef, self.read_entries(aggdef)) for aggdef in aggdefs]
 
-    def text(self, aggdefs: list[AggDef]) -> bytes:
+    def render_printa(self, aggdefs: list[AggDef]) -> bytes:
         """What printa() without a format prints."""
         found = aggregation_text.render_joined(
-            self.joined(aggdefs),
+            self.read_joined(aggdefs),
             self.program.strsize,
-            self.order(),
-            self.normal,
+            self.sort_order(),
+            self.find_divisor,
             self.symbols,
-            self.style(),
-            self.parts,
+            self.table_style(),
+            self.read_cpu_parts,
         )
         return b"\n" + found
 
-    def unprinted(self) -> list[AggDef]:
+    def unprinted_definitions(self) -> list[AggDef]:
         """The AggDefs that no printa() has printed."""
         return [aggdef for aggdef in self.program.aggregations if aggdef.ident not in self._printed]
 
-    def rest(self) -> bytes:
+    def render_unprinted(self) -> bytes:
         """The text of all that was not printed yet."""
-        found = [(aggdef, self.entries(aggdef)) for aggdef in self.unprinted()]
+        found = [(aggdef, self.read_entries(aggdef)) for aggdef in self.unprinted_definitions()]
         return aggregation_text.render_aggregations(
             found,
             self.program.strsize,
-            self.order(),
-            self.normal,
+            self.sort_order(),
+            self.find_divisor,
             self.symbols,
-            self.style(),
-            self.parts,
+            self.table_style(),
+            self.read_cpu_parts,
         )

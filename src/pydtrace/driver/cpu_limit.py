@@ -20,55 +20,67 @@ if TYPE_CHECKING:
 WINDOW = 5.0  # s
 
 
-class Cost:
+class CpuLimit:
     """most: percent of one processor; elsewhere(): seconds that are taken outside of this process; work_by_user(), stop_tracing_user(uid): as
     Engine has them; tell(text): of who is cut off."""
 
-    def __init__(self, most: int, elsewhere: Callable[[], float] = float, users_work: Callable[[], Work] = dict,
-                 cut_off: Callable[[int], object] | None = None, tell: Callable[[str], object] | None = None) -> None:  # fmt: skip
-        self._most, self._elsewhere = most, elsewhere
-        self._users_work, self._cut_off, self._tell = users_work, cut_off, tell
-        self._began, self._used, self._work = time.monotonic(), self._taken(), users_work()
-        self._cut: set[int] = set()
+    def __init__(self, max_percent: int, other_seconds: Callable[[], float] = float, work_by_user: Callable[[], Work] = dict,
+                 stop_tracing_user: Callable[[int], object] | None = None, report: Callable[[str], object] | None = None) -> None:  # fmt: skip
+        self._max_percent, self._other_seconds = max_percent, other_seconds
+        self._work_by_user, self._stop_tracing_user, self._report = (
+            work_by_user,
+            stop_tracing_user,
+            report,
+        )
+        self._began, self._used, self._work = (
+            time.monotonic(),
+            self._count_seconds(),
+            work_by_user(),
+        )
+        self._stopped_users: set[int] = set()
 
-    def _taken(self) -> float:
-        return time.process_time() + self._elsewhere()
+    def _count_seconds(self) -> float:
+        return time.process_time() + self._other_seconds()
 
-    def passed(self) -> str:
+    def check_limit(self) -> str:
         """What is told to the user when the last window took more than is allowed, else ""."""
         now = time.monotonic()
         if now - self._began < WINDOW:
             return ""
-        used, took = self._taken() - self._used, now - self._began
-        before, self._work = self._work, self._users_work()
-        excess = self._cut_others(used, took, before) if 100 * used / took > self._most else 0.0
-        self._began, self._used = now, self._taken()
+        used, took = self._count_seconds() - self._used, now - self._began
+        before, self._work = self._work, self._work_by_user()
+        excess = (
+            self._stop_costly_users(used, took, before)
+            if 100 * used / took > self._max_percent
+            else 0.0
+        )
+        self._began, self._used = now, self._count_seconds()
         return (
-            f"tracing stops: it has taken {excess:.0f} % of a processor for {took:.0f} s, and -x maxcpu={self._most} is what it may take"
-            if excess > self._most
+            f"tracing stops: it has taken {excess:.0f} % of a processor for {took:.0f} s, and -x maxcpu={self._max_percent} is what it may take"
+            if excess > self._max_percent
             else ""
         )
 
-    def _cut_others(self, used: float, took: float, before: Work) -> float:
+    def _stop_costly_users(self, used: float, took: float, before: Work) -> float:
         """Cut off other users until the rest is within the bound; percent of a processor that the rest took.  Nobody is cut off where
         the tracer's own part is over the bound by itself."""
         others = divide_work(used, before, self._work)
         others.pop(os.geteuid(), None)
         left = 100 * used / took
-        if left - sum(100 * seconds / took for seconds in others.values()) > self._most:
+        if left - sum(100 * seconds / took for seconds in others.values()) > self._max_percent:
             return left
         for uid in sorted(others, key=lambda uid: others[uid], reverse=True):
-            if left <= self._most or not self._cut_off:
+            if left <= self._max_percent or not self._stop_tracing_user:
                 break
             percent = 100 * others[uid] / took
             left -= percent
-            if uid not in self._cut:
-                self._cut.add(uid)
-                self._cut_off(uid)
-                if self._tell:
-                    self._tell(
+            if uid not in self._stopped_users:
+                self._stopped_users.add(uid)
+                self._stop_tracing_user(uid)
+                if self._report:
+                    self._report(
                         f"processes of user {uid} are traced no more: they have taken {percent:.0f} % of a processor of this tracing for "
-                        f"{took:.0f} s, and -x maxcpu={self._most} is what all may take"
+                        f"{took:.0f} s, and -x maxcpu={self._max_percent} is what all may take"
                     )
         return left
 

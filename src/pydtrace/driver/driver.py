@@ -32,10 +32,10 @@ from pydtrace.engine.probe_hints import (
 from pydtrace.engine.provider_search import find_file_with_provider
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .action_runner import Actions
-from .cpu_limit import Cost
-from .sink import Info
-from .speculation_buffer import DEFAULT_SIZE, Speculations
+from .action_runner import ActionRunner
+from .cpu_limit import CpuLimit
+from .sink import TraceInfo
+from .speculation_buffer import DEFAULT_SIZE, SpeculationBuffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,26 +62,30 @@ class Driver:
 
     engine: Engine
     program: Program
-    actions: Actions
+    actions: ActionRunner
     reason = ""  # why it is this engine
 
     def __init__(
-        self, options: Options, targets: Targets, listed: str | None = None, allowed: str = ""
+        self,
+        options: Options,
+        targets: Targets,
+        listing_hint: str | None = None,
+        destructive_hint: str = "",
     ) -> None:
         self.options, self.targets = options, targets
-        self._listed, self._allowed = listed, allowed
+        self._listing_hint, self._destructive_hint = listing_hint, destructive_hint
         self._opened: Engine | None = None  # until close()
         self._sink: Sink | None = None  # likewise
-        self._held: Speculations | None = None
-        self._told: dict[str, int] = {}  # kind of loss -> how many the sink was told of
-        self._longest = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
-        self._cost: Cost | None = None
-        self.stopping = self.hurry = self.interrupted = False
-        self.patience: float | None = (
+        self._speculations: SpeculationBuffer | None = None
+        self._reported_drops: dict[str, int] = {}  # kind of loss -> how many the sink was told of
+        self._max_wait = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
+        self._cpu_limit: CpuLimit | None = None
+        self.stopping = self.aborting = self.interrupted = False
+        self.command_timeout: float | None = (
             None  # s that the command may take to end; None: engine.command decides
         )
-        self.shown = False  # all that it has to show was shown
-        self.costly = False  # it has ended because of what it costs
+        self.output_complete = False  # all that it has to show was shown
+        self.exceeded_cpu_limit = False  # it has ended because of what it costs
 
     # --- before -----------------------------------------------------------------------------------
 
@@ -102,12 +106,14 @@ class Driver:
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.pending_descriptions:
                 raise unmatched(
-                    description, self._hint(description) or self._listed, self.engine.function_sizes
+                    description,
+                    self._find_hint(description) or self._listing_hint,
+                    self.engine.function_sizes,
                 )
 
-    def _hint(self, description: Any) -> str | None:
+    def _find_hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""
-        engine, probes = self.engine, self._near(description)
+        engine, probes = self.engine, self._list_candidates(description)
         hint: str | None = (
             explain_ifunc(description, self.targets.command)
             or suggest_name(description, probes)
@@ -118,7 +124,7 @@ class Driver:
         )
         return hint
 
-    def _near(self, description: Any) -> list[Any]:
+    def _list_candidates(self, description: Any) -> list[Any]:
         """(provider, module, function, name) of the probes among which there may be one that is called nearly so; none where
         nothing can be listed."""
         from pydtrace.engine import Targets
@@ -131,7 +137,7 @@ class Driver:
         except (EngineError, OSError):  # what is wrong is told as it is
             return []
 
-    def _admit(self) -> None:
+    def _check_allowed(self) -> None:
         """Refuse what must not, or can not, be traced."""
         if not (
             self.options.get("zdefs")
@@ -141,20 +147,20 @@ class Driver:
             raise EngineError("no probes matched")
         if self.program.destructive and not self.options.get("destructive"):
             raise EngineError(
-                f"could not enable tracing: Destructive actions not allowed{self._allowed}"
+                f"could not enable tracing: Destructive actions not allowed{self._destructive_hint}"
             )
         if no_room := buffer_limits.complaint(self.program):
             raise EngineError(f"could not enable tracing: {no_room}")
 
     def begin(self, sink: Sink) -> None:
         """Fire BEGIN, switch the probes on, start the command.  EngineError, and what the sink raises."""
-        self._admit()
+        self._check_allowed()
         if self.program.speculates:
-            self._held = Speculations(self.options.get("specsize", DEFAULT_SIZE))
-        self.actions = Actions(self.program, self.engine, sink, self.options)
+            self._speculations = SpeculationBuffer(self.options.get("specsize", DEFAULT_SIZE))
+        self.actions = ActionRunner(self.program, self.engine, sink, self.options)
         self._sink = self.sink = sink
         engine = self.engine
-        self._info = Info(
+        self._info = TraceInfo(
             self.program,
             self.options,
             self.actions,
@@ -166,37 +172,37 @@ class Driver:
             engine.existed_at,
         )
         sink.begin(self._info)
-        if sink.formatter and not self._held:
+        if sink.formatter and not self._speculations:
             engine.set_formatter(sink.formatter)
         if engine.name != "dtrace":  # which says it by itself
             for text in buffer_limits.changes(
                 self.program.options, "_DTRACE_TESTING" in os.environ
             ):
                 sink.notice(text)
-        self._say_what_no_node_has(sink)
+        self._report_missing_erlang_probes(sink)
         if engine.needs_sampler:
-            from .profile_samples import Samples
+            from .profile_samples import ProfileSampler
 
-            engine.sampler = Samples(
+            engine.sampler = ProfileSampler(
                 engine.intern_frame,
                 engine.sampled_frames,
                 bool(self.options.get("profilewall")),
                 engine.needs_tasks,
             )
         if engine.needs_interpreters:
-            from .python_frame_names import Interpreters
+            from .python_frame_names import PythonFrameNames
 
-            engine.interpreters = Interpreters(engine.has_pthread_ids)
+            engine.interpreters = PythonFrameNames(engine.has_pthread_ids)
         if self.targets.command:
             self.targets.command.watch_group()  # before there are probes, which would see it start
         engine.begin()
         if self.options.get("destructive"):
             sink.notice("allowing destructive actions", error=False)
         if "maxcpu" in self.options:
-            self._cost = Cost(
+            self._cpu_limit = CpuLimit(
                 self.options["maxcpu"],
                 lambda: (
-                    engine.programs_time() - sink.others_time()
+                    engine.programs_time() - sink.other_users_time()
                 ),  # from now on: compiling is over
                 engine.work_by_user,
                 engine.stop_tracing_user,
@@ -205,9 +211,9 @@ class Driver:
         if (
             self.targets.command
         ):  # after an exit() in BEGIN, too: as with dtrace it runs until we end
-            self._start(self.targets.command)
+            self._start_command(self.targets.command)
 
-    def _say_what_no_node_has(self, sink: Sink) -> None:
+    def _report_missing_erlang_probes(self, sink: Sink) -> None:
         unmatched = [description for description, count in self.engine.matched if count == 0]
         if unmatched:
             from pydtrace.engine.erlang_vm_hints import explain_missing
@@ -217,7 +223,7 @@ class Driver:
                     sink.notice(text)
 
     @staticmethod
-    def _start(command: Any) -> None:
+    def _start_command(command: Any) -> None:
         try:
             command.start()
         except OSError as error:
@@ -225,55 +231,55 @@ class Driver:
 
     # --- tracing ----------------------------------------------------------------------------------
 
-    def run(self, timeout: float, between: Callable[[], None]) -> None:
+    def run(self, timeout: float, before_step: Callable[[], None]) -> None:
         """Trace until it is over.  timeout: as step()'s; between: called before each look at the engine."""
         while True:
-            between()
-            if self.over:
+            before_step()
+            if self.is_over:
                 break
             self.step(timeout)
         self.end()
         while self.sink.stays and not self.stopping:
             time.sleep(timeout)
-            between()
+            before_step()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """There is nothing more to wait for: end() is next."""
         return self.stopping or self.engine.exiting or self.engine.finished
 
     def step(self, timeout: float) -> None:
         """Feed the sink with what there is, or comes within `timeout` seconds."""
-        self._take(self.engine.poll(min(timeout, self._longest)))
-        self._tell_drops()
-        if self._cost and (told := self._cost.passed()):
-            self.stopping = self.costly = True
+        self._consume_records(self.engine.poll(min(timeout, self._max_wait)))
+        self._report_drops()
+        if self._cpu_limit and (told := self._cpu_limit.check_limit()):
+            self.stopping = self.exceeded_cpu_limit = True
             self.sink.notice(told)
 
     def catch_up(self, seconds: float) -> bool:
         """Feed the sink with all that was fired before this call.  False: not all of it came within so many seconds."""
         deadline = time.monotonic() + seconds
         for records in self.engine.catch_up(seconds):
-            self._take(records)
-        self._tell_drops()
+            self._consume_records(records)
+        self._report_drops()
         return time.monotonic() < deadline
 
     def end(self) -> None:
         """Probes off, END, all that was recorded, the aggregations."""
-        self._take(self.engine.end())
-        while not self.hurry and (records := self.engine.drain_end()):
-            self._feed(records)
-        self._tell_warnings()
-        self._tell_drops()
-        self._warn_of_cut_strings()
-        self._info.finish()
+        self._consume_records(self.engine.end())
+        while not self.aborting and (records := self.engine.drain_end()):
+            self._feed_sink(records)
+        self._report_warnings()
+        self._report_drops()
+        self._report_truncated_strings()
+        self._info.report_error_counts()
         self.sink.pause()
-        if not self.hurry:
+        if not self.aborting:
             self.sink.snapshot(self.actions.aggregates)
             for text in self.actions.symbols.warnings():
                 self.sink.notice(text)
-            self.sink.end(self.status or 0)
-        self.shown = True
+            self.sink.end(self.exit_status or 0)
+        self.output_complete = True
 
     def close(self) -> None:
         """Undo everything; may be called at any time, twice."""
@@ -289,49 +295,51 @@ class Driver:
         sink, self._sink = self._sink, None
         try:
             if sink:
-                self._info.finish()  # where something broke the tracing off
+                self._info.report_error_counts()  # where something broke the tracing off
                 sink.close()
         finally:
             if engine:
                 engine.close()
 
-    def _take(self, records: bytes) -> None:
-        self._tell_warnings()
-        if not self.hurry:
-            self._feed(records)
+    def _consume_records(self, records: bytes) -> None:
+        self._report_warnings()
+        if not self.aborting:
+            self._feed_sink(records)
 
-    def _tell_warnings(self) -> None:
+    def _report_warnings(self) -> None:
         for text in self.engine.warnings():
             self.sink.notice(escape_for_terminal(text))
 
-    def _feed(self, records: bytes) -> None:
-        self.sink.records(self._held.sift(records) if self._held else records)
+    def _feed_sink(self, records: bytes) -> None:
+        self.sink.records(
+            self._speculations.filter_records(records) if self._speculations else records
+        )
 
     # --- what is known ----------------------------------------------------------------------------
 
     @property
-    def status(self) -> int | None:
+    def exit_status(self) -> int | None:
         """What the script gave to exit(), None where it did not."""
-        return self.actions.status
+        return self.actions.exit_status
 
     @property
-    def errors(self) -> int:
+    def error_count(self) -> int:
         """How many run-time errors of the script there were."""
-        return self._info.errors
+        return self._info.error_count
 
     @property
-    def lost(self) -> bool:
+    def has_drops(self) -> bool:
         """Something was dropped, or came out of order."""
-        return bool(self._told)
+        return bool(self._reported_drops)
 
     def drops(self) -> dict[str, int]:
         """{kind: how many were lost} so far, as Engine.drops() says, and of speculations."""
         drops = dict(self.engine.drops())
-        if self._held:
-            drops["speculative"] = drops.get("speculative", 0) + self._held.lost
+        if self._speculations:
+            drops["speculative"] = drops.get("speculative", 0) + self._speculations.dropped
         return drops
 
-    def _warn_of_cut_strings(self) -> None:
+    def _report_truncated_strings(self) -> None:
         """The script's output is dtrace's, which does not mark them."""
         cut, long = self.engine.count_truncated_strings()
         if "_DTRACE_TESTING" in os.environ:
@@ -341,11 +349,11 @@ class Driver:
         if long:
             self.sink.notice(format_maybe_truncated(long))
 
-    def _tell_drops(self) -> None:
+    def _report_drops(self) -> None:
         for kind, count in self.drops().items():
-            new = count - self._told.get(kind, 0)
+            new = count - self._reported_drops.get(kind, 0)
             if new > 0:
-                self._told[kind] = count
+                self._reported_drops[kind] = count
                 self.sink.drop(
                     kind,
                     new,

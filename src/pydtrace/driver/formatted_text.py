@@ -28,21 +28,25 @@ if TYPE_CHECKING:
     Split = tuple[list[p.Action], list[Any]]
 
 
-class Texts:
+class FormatRenderer:
     """symbols: symbols.Symbols; whole: it is asked for what C prints of the program's records, too."""
 
-    def __init__(self, program: p.Program, symbols: Any = None, whole: bool = False) -> None:
+    def __init__(
+        self, program: p.Program, symbols: Any = None, include_printed: bool = False
+    ) -> None:
         self.symbols = symbols
         self._numbers: dict[int, int] = {}  # id(Action) -> index of its clause in the second table
-        self._clauses: list[_Clause] = []
+        self._clauses: list[_FormatClause] = []
         for clause in program.clauses:
             for action in clause.actions:
-                if action.fmt is not None and (whole or not formatter_table.prints_format(action)):
+                if action.fmt is not None and (
+                    include_printed or not formatter_table.prints_format(action)
+                ):
                     self._numbers[id(action)] = len(self._clauses)
                     self._clauses.append(
-                        _aggregate_clause(action, program)
+                        _make_aggregate_clause(action, program)
                         if action.args
-                        else _plain_clause(action, clause)
+                        else _make_record_clause(action, clause)
                     )
         self._formatter = (
             Formatter.text_only(formatter_table.build_clause_table(self._clauses, program.strsize))
@@ -50,35 +54,35 @@ class Texts:
             else None
         )
 
-    def of_record(self, action: p.Action, record: bytes) -> bytes:
+    def render_record(self, action: p.Action, record: bytes) -> bytes:
         """The text of an action whose arguments are in its record."""
         index = self._numbers[id(action)]
         number = struct.pack("=I", index)
         pid = struct.unpack_from("=I", record, p.RECORD_PID)[0]
         tables = [
-            self._named(taken, conversion, record, pid)
+            self._render_value(taken, conversion, record, pid)
             for taken, conversion in self._clauses[index].values
         ]
-        return self._format(
+        return self._run_formatter(
             record[: p.RECORD_CLAUSE] + number + record[p.RECORD_CLAUSE + 4 :], tables
         )
 
-    def _named(
+    def _render_value(
         self, taken: list[p.Data], conversion: f.Conversion, record: bytes, pid: int
     ) -> bytes:
         """%a, %A, %k, %lc, or %f and its like, of a value in a record.  taken: its Data, before it those of "*"."""
         *stars, data = taken
         if stars:
-            conversion = _with_stars(conversion, stars, record)
+            conversion = _apply_stars(conversion, stars, record)
         storage = record[data.offset : data.offset + data.size]
         if conversion.row.kind == f.STACK:
             return bytes(self.symbols.format_stack(storage, conversion.width))
         if conversion.row.kind == f.FLOAT:
             from pydtrace.program import float_values
 
-            text = _float(float_values.float_from_bytes(storage), conversion)
+            text = _format_float(float_values.float_from_bytes(storage), conversion)
         elif conversion.row.kind == f.CODE_POINT:
-            text = _character(int.from_bytes(storage, sys.byteorder))
+            text = _encode_code_point(int.from_bytes(storage, sys.byteorder))
         elif data.type.is_record:
             text = self.symbols.format_symbol(data.type, storage)
         else:
@@ -88,39 +92,42 @@ class Texts:
                 "utf-8", "surrogateescape"
             )
             text = text[: conversion.precision or None]  # of 0: none, as everywhere in dtrace
-        return _placed(text, conversion)
+        return _pad_text(text, conversion)
 
-    def of_aggregations(
+    def render_aggregations(
         self, action: p.Action, joined: Joined, order: SortOrder, normal: FindDivisor
     ) -> bytes:
         """The text of printa(): joined: [(AggDef, entries)]."""
         number = self._numbers[id(action)]
         clause = self._clauses[number]
         return b"".join(
-            self._row(clause, number, joined, row, normal) for row in sort_rows(joined, order)
+            self._render_row(clause, number, joined, row, normal)
+            for row in sort_rows(joined, order)
         )
 
-    def _row(
+    def _render_row(
         self, clause: Any, number: int, joined: Joined, row: Row, normal: FindDivisor
     ) -> bytes:
         body, tables = row.key, []
         for index, conversion in clause.values:
             if index.__class__ is list:
-                tables.append(self._named(index, conversion, bytes(p.RECORD_DATA) + row.key, 0))
+                tables.append(
+                    self._render_value(index, conversion, bytes(p.RECORD_DATA) + row.key, 0)
+                )
                 continue
             aggdef, decoded = joined[index][0], row.values[index]
             divisor = normal(aggdef, row.key)
             if aggdef.row.is_float:
-                tables.append(_placed(_float(decoded / divisor, conversion), conversion))
+                tables.append(_pad_text(_format_float(decoded / divisor, conversion), conversion))
             elif conversion is None:
                 tables.append(format_value(aggdef, decoded, divisor))
             else:
                 signed = conversion.row.letter == "d"
                 body += struct.pack("=q", aggdef.row.printed(decoded, divisor, signed))
         header = struct.pack("=II", p.RECORD_DATA + len(body), number).ljust(p.RECORD_DATA, b"\0")
-        return self._format(header + body, tables)
+        return self._run_formatter(header + body, tables)
 
-    def _format(self, record: bytes, tables: Iterable[bytes]) -> bytes:
+    def _run_formatter(self, record: bytes, tables: Iterable[bytes]) -> bytes:
         """tables: what stands where the formatter stops for it."""
         formatter: Any = self._formatter
         parts, tables = [], iter(tables)
@@ -134,18 +141,18 @@ class Texts:
                 parts.append(next(tables))
 
 
-def _character(number: int) -> bytes:
+def _encode_code_point(number: int) -> bytes:
     """UTF-8; of a number that is no character, what stands for such."""
     return chr(number if number <= sys.maxunicode else 0xFFFD).encode("utf-8", "replace")
 
 
-def _placed(text: bytes, conversion: f.Conversion) -> bytes:
+def _pad_text(text: bytes, conversion: f.Conversion) -> bytes:
     return (
         text.ljust(conversion.width) if conversion.flags & f.LEFT else text.rjust(conversion.width)
     )
 
 
-def _with_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) -> f.Conversion:
+def _apply_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) -> f.Conversion:
     """The Conversion with the width and the precision that its record gives: what is below 0 is to the left, or none."""
     laid_out = f.Conversion(conversion.prefix)
     for name in ("row", "flags", "width", "precision"):
@@ -164,7 +171,7 @@ def _with_stars(conversion: f.Conversion, stars: list[p.Data], record: bytes) ->
     return laid_out
 
 
-def _float(value: float, conversion: f.Conversion) -> bytes:
+def _format_float(value: float, conversion: f.Conversion) -> bytes:
     """%e, %f, %g; a precision of 0 means none, as everywhere in dtrace."""
     flags = "".join(
         char
@@ -177,7 +184,7 @@ def _float(value: float, conversion: f.Conversion) -> bytes:
     return f"%{flags}{precision}{conversion.row.letter}".encode() % value
 
 
-class _Clause:
+class _FormatClause:
     """A clause of the second table.  values: for each %@ the index of its aggregation and the Conversion,
     None where the value is a table; for each address that is named, or float, a list (the Data of its "*", then its own)
     and the Conversion."""
@@ -190,7 +197,7 @@ class _Clause:
         self.record_size, self.actions, self.values = record_size, actions, values
 
 
-class _Row:
+class _ActionRow:
     """What program/formatter_table.py looks at of an action's row."""
 
     __slots__ = ("prints",)
@@ -199,14 +206,14 @@ class _Row:
         self.prints = prints
 
 
-_PRINTF, _TABLE = _Row(p.PRINTS_FORMAT), _Row(p.PRINTS_ITSELF)
+_PRINTF, _TABLE = _ActionRow(p.PRINTS_FORMAT), _ActionRow(p.PRINTS_ITSELF)
 
 
-def _plain_clause(action: p.Action, clause: Any) -> _Clause:
-    return _Clause(clause.record_size, *_split(action, [], [], iter(action.data)))
+def _make_record_clause(action: p.Action, clause: Any) -> _FormatClause:
+    return _FormatClause(clause.record_size, *_split_format(action, [], [], iter(action.data)))
 
 
-def _aggregate_clause(action: p.Action, program: p.Program) -> _Clause:
+def _make_aggregate_clause(action: p.Action, program: p.Program) -> _FormatClause:
     """The record of a row: the key, then a number for each aggregation."""
     definitions = {aggdef.ident: aggdef for aggdef in program.aggregations}
     aggdefs = [definitions[symbol.ident] for symbol in action.args]
@@ -215,11 +222,11 @@ def _aggregate_clause(action: p.Action, program: p.Program) -> _Clause:
     )
     numbers: list[int] = []
     end = p.RECORD_DATA + _key_size(aggdefs[0].keys)
-    actions, values = _split(action, aggdefs, numbers, keys, end)
-    return _Clause(end + 8 * len(numbers), actions, values)
+    actions, values = _split_format(action, aggdefs, numbers, keys, end)
+    return _FormatClause(end + 8 * len(numbers), actions, values)
 
 
-def _split(
+def _split_format(
     action: p.Action,
     aggdefs: list[p.AggDef],
     numbers: list[int],
@@ -237,7 +244,10 @@ def _split(
     def insert(prefix: bytes, *value: Any) -> None:
         nonlocal pending, data
         actions.extend(
-            [_part(action, [*pending, prefix], data), p.Action(_TABLE, [], None, [], action.loc)]
+            [
+                _make_part(action, [*pending, prefix], data),
+                p.Action(_TABLE, [], None, [], action.loc),
+            ]
         )
         values.append(value)
         pending, data = [], []
@@ -261,7 +271,7 @@ def _split(
             numbers.append(index)
         if conversion.aggregate:
             index = min(index + 1, len(aggdefs) - 1)
-    actions.append(_part(action, [*pending, action.fmt.tail], data))
+    actions.append(_make_part(action, [*pending, action.fmt.tail], data))
     return actions, values
 
 
@@ -269,7 +279,7 @@ def _key_size(keys: list[p.Data]) -> int:
     return (keys[-1].offset + keys[-1].size + 7) & ~7 if keys else 0
 
 
-def _part(action: p.Action, pieces: list[Any], data: list[p.Data]) -> p.Action:
+def _make_part(action: p.Action, pieces: list[Any], data: list[p.Data]) -> p.Action:
     """A printf of some conversions of a format; the last piece may be a literal."""
     tail = pieces.pop() if pieces and isinstance(pieces[-1], bytes) else b""
     fmt = action.fmt.__class__(action.fmt.source, pieces, tail)

@@ -15,7 +15,7 @@ import time
 
 from pydtrace.process.identity import is_alive
 from pydtrace.profile.sampler import ThreadFinder
-from pydtrace.profile.stack_profile import Place, marked
+from pydtrace.profile.stack_profile import FrameKey, pseudo_frame
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import ProcessNotFound, RemotePython, StackReadError
@@ -26,113 +26,123 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TRIES = 32
-_AGAIN = 0.2  # seconds until a process that is no Python yet is looked at again
+_RETRY_INTERVAL = 0.2  # seconds until a process that is no Python yet is looked at again
 
 
 class _Process:
-    def __init__(self, pid: int, frames: int, tasks: bool) -> None:
+    def __init__(self, pid: int, frames: int, want_tasks: bool) -> None:
         self._python = RemotePython(pid)
         self._codes = CodeObjects(self._python)
         self._walker = self._python.make_walker(max(1, frames), _TRIES)
         self._threads = ThreadFinder(self._python)
-        self._proc = ThreadArg0(self._python, self._codes) if tasks else None
-        self.when = 0
+        self._proc = ThreadArg0(self._python, self._codes) if want_tasks else None
+        self.sampled_at = 0
 
     @property
-    def unknown(self) -> int:
+    def unknown_tasks(self) -> int:
         return self._proc.unknown if self._proc else 0
 
-    def look(self, everywhere: bool) -> list[tuple[int, list[str], bytes]]:
+    def read_stacks(self, include_waiting: bool) -> list[tuple[int, list[str], bytes]]:
         """[(thread id as the process knows it, texts of its frames, who works there)]; `when` is the moment.  Raises NoStacks."""
         self._codes.expire_frames()
         if self._proc:
             self._proc.read_tasks()
         raws = python_threads.read_raw_threads(self._walker, self._python.pid)
-        self.when = time.monotonic_ns()
+        self.sampled_at = time.monotonic_ns()
         if self._proc:
             self._proc.confirm_tasks(raws)
         tasks = [(raw, self._threads.find_thread(raw, len(raws) == 1)) for raw in raws]
         tasks = [
-            (raw, task) for raw, task in tasks if task and (everywhere or task.state_letter == "R")
+            (raw, task)
+            for raw, task in tasks
+            if task and (include_waiting or task.state_letter == "R")
         ]
         procs = [
             self._proc.format_arg0(raw, task.inner_tid) if self._proc else b""
             for raw, task in tasks
         ]
         found = [
-            (task.inner_tid, self._texts(raw), proc) for (raw, task), proc in zip(tasks, procs)
+            (task.inner_tid, self._frame_texts(raw), proc)
+            for (raw, task), proc in zip(tasks, procs)
         ]
         if not self._python.memory.is_same_process():
             raise ProcessNotFound.for_pid(self._python.pid)
         return found
 
-    def _texts(self, raw: Any) -> list[str]:
+    def _frame_texts(self, raw: Any) -> list[str]:
         if "lost" in raw.marks:
-            return [marked("lost").text]
+            return [pseudo_frame("lost").text]
         texts = [
-            Place((frame.name, frame.file, frame.line)).text
+            FrameKey((frame.name, frame.file, frame.line)).text
             for frame in raw.read_frames(self._codes)
         ]
-        return [marked("moving").text, *texts] if "torn" in raw.marks else texts
+        return [pseudo_frame("moving").text, *texts] if "torn" in raw.marks else texts
 
 
-class Samples:
+class ProfileSampler:
     """word: frames.Names.intern_text; frames: of a stack; everywhere: threads that wait count, too; tasks: who works in each is wanted."""
 
-    def __init__(self, word: Any, frames: int, everywhere: bool, tasks: bool = False) -> None:
-        self._word, self._frames, self._everywhere, self._tasks = word, frames, everywhere, tasks
-        self._looked = self._unknown = 0
+    def __init__(
+        self, intern_frame: Any, frames: int, include_waiting: bool, want_tasks: bool = False
+    ) -> None:
+        self._intern_frame, self._frames, self._include_waiting, self._want_tasks = (
+            intern_frame,
+            frames,
+            include_waiting,
+            want_tasks,
+        )
+        self._sample_count = self._unknown_count = 0
         self._processes: dict[int, _Process] = {}
-        self._again: dict[int, float] = {}  # when those are looked at next that can not be read
-        self._told: set[str] = set()
-        self.troubles: list[str] = []  # for the user, each once
+        self._retry_at: dict[int, float] = {}  # when those are looked at next that can not be read
+        self._reported: set[str] = set()
+        self.messages: list[str] = []  # for the user, each once
 
-    def look(self, pid: int) -> tuple[int, list[tuple[int, list[int], bytes]]]:
+    def sample_process(self, pid: int) -> tuple[int, list[tuple[int, list[int], bytes]]]:
         """(when, [(thread id, words of its stack, the innermost frame first, who works there)]) of a process, now (ns)."""
-        if self._again.get(pid, 0) > time.monotonic():
+        if self._retry_at.get(pid, 0) > time.monotonic():
             return 0, []
         try:
             if pid not in self._processes:
-                _refuse_strangers(pid)
-                self._processes[pid] = _Process(pid, self._frames, self._tasks)
+                _refuse_other_users(pid)
+                self._processes[pid] = _Process(pid, self._frames, self._want_tasks)
             process = self._processes[pid]
-            before = process.unknown
-            found = process.look(self._everywhere)
+            before = process.unknown_tasks
+            found = process.read_stacks(self._include_waiting)
         except StackReadError as error:
-            self._fail(pid, error)
+            self._record_failure(pid, error)
             return 0, []
-        self._again.pop(pid, None)
-        self._looked += len(found)
-        self._unknown += process.unknown - before
-        return process.when, [
-            (tid, [self._word(text) for text in texts], proc) for tid, texts, proc in found
+        self._retry_at.pop(pid, None)
+        self._sample_count += len(found)
+        self._unknown_count += process.unknown_tasks - before
+        return process.sampled_at, [
+            (tid, [self._intern_frame(text) for text in texts], proc) for tid, texts, proc in found
         ]
 
     def warnings(self, ended: bool) -> list[str]:
         """What the user is to be told since the last call."""
-        said, self.troubles = self.troubles, []
-        if ended and self._unknown:
+        said, self.messages = self.messages, []
+        if ended and self._unknown_count:
             said.append(
-                f"of {self._unknown} of {self._looked} samples it could not be told which asyncio task ran"
+                f"of {self._unknown_count} of {self._sample_count} samples it could not be told which asyncio task ran"
             )
-            self._unknown = 0
+            self._unknown_count = 0
         return said
 
-    def _fail(self, pid: int, error: StackReadError) -> None:
+    def _record_failure(self, pid: int, error: StackReadError) -> None:
         self._processes.pop(pid, None)
-        first, why = pid not in self._again, str(error)
-        self._again[pid] = time.monotonic() + _AGAIN
+        first, why = pid not in self._retry_at, str(error)
+        self._retry_at[pid] = time.monotonic() + _RETRY_INTERVAL
         if (
             not isinstance(error, ProcessNotFound)
             and is_alive(pid)
             and not first
-            and why not in self._told
+            and why not in self._reported
         ):  # else it ends, or begins
-            self._told.add(why)
-            self.troubles.append(f"profile-n has no samples: {why}")
+            self._reported.add(why)
+            self.messages.append(f"profile-n has no samples: {why}")
 
 
-def _refuse_strangers(pid: int) -> None:
+def _refuse_other_users(pid: int) -> None:
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:

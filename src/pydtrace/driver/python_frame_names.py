@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from pydtrace.profile.stack_profile import Place, marked
+from pydtrace.profile.stack_profile import FrameKey, pseudo_frame
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import (
     ProcessNotFound,
@@ -18,10 +18,10 @@ from pydtrace.remote_python.remote_python import (
     RemotePython,
     StackReadError,
 )
-from pydtrace.untrusted.io_worker import PATIENCE, Looks, Reader
+from pydtrace.untrusted.io_worker import JOB_TIMEOUT, IoWorker, QuotaWorker
 from pydtrace.unwind import python_frame_words
 
-from .unwind_table_loader import Natives
+from .unwind_table_loader import UnwindTableLoader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 UNKNOWN = "?"
-_KEPT = 1 << 18  # texts
-_FIRST, _LONGEST = 0.01, 5.0  # seconds until a process that is no Python is looked at again
-_PROCESSES = 256  # that are held, a descriptor each
-_SETTLES = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
-_ALIKE = 3  # functions that are told of one address
+_MAX_NAMES = 1 << 18  # texts
+_FIRST_DELAY, _MAX_DELAY = 0.01, 5.0  # seconds until a process that is no Python is looked at again
+_MAX_PROCESSES = 256  # that are held, a descriptor each
+_IDLE_TIMEOUT = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
+_MAX_ALTERNATIVES = 3  # functions that are told of one address
 
 
 def _has_memory(pid: int) -> bool:
@@ -51,24 +51,24 @@ class _Process:
         self.python.make_walker(1, 1)  # raises where its offsets can not be
         self._codes = CodeObjects(self.python)
 
-    def texts(self, words: Iterable[int]) -> dict[int, str]:
+    def name_frames(self, words: Iterable[int]) -> dict[int, str]:
         self._codes.expire_frames()
         found = {}
         for word in words:
             if python_frame_words.reason(word) is None:
                 frame = self._codes.read_frame(*python_frame_words.place(word, self.python.layout))
                 if frame.name != UNKNOWN:
-                    found[word] = Place((frame.name, frame.file, frame.line)).text
+                    found[word] = FrameKey((frame.name, frame.file, frame.line)).text
         return found if self.python.memory.is_same_process() else {}
 
 
-class Interpreters(Looks):
-    """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: answer() takes the
-    map's values, hear() passes on what the programs have said."""
+class PythonFrameNames(QuotaWorker):
+    """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: store_value() takes the
+    map's values, read_messages() passes on what the programs have said."""
 
-    LEFT_OUT = "the memory of too many processes can not be read in time: frames of the others have no names"
-    answer: Callable[[int, bytes], None]
-    hear: Callable[[], None]
+    QUOTA_MESSAGE = "the memory of too many processes can not be read in time: frames of the others have no names"
+    store_value: Callable[[int, bytes], None]
+    read_messages: Callable[[], None]
 
     def __init__(self, by_id: bool) -> None:
         super().__init__()
@@ -76,63 +76,63 @@ class Interpreters(Looks):
         self._processes: dict[int, _Process] = {}
         self._names: dict[tuple[int, int], str] = {}
         self._delays: dict[tuple[int, int], float] = {}
-        self._late = False  # what is open is waited for no more
-        self.natives = Natives()
+        self._gave_up = False  # what is open is waited for no more
+        self.natives = UnwindTableLoader()
 
     # --- from the engine --------------------------------------------------------------------------
 
-    def ask(self, pid: int, stamp: int) -> None:
+    def identify_process(self, pid: int, stamp: int) -> None:
         """Find out what the process is, and answer."""
-        self._put(pid, self._look, stamp)
+        self._submit_job(pid, self._read_process, stamp)
 
-    def see(self, pid: int, words: tuple[int, ...]) -> None:
+    def name_stack(self, pid: int, words: tuple[int, ...]) -> None:
         """A stack of a process, which may end soon."""
-        self._put(pid, self._name, words)
+        self._submit_job(pid, self._name_stack, words)
 
-    def name(self, pid: int, word: int) -> str | None:
+    def name_frame(self, pid: int, word: int) -> str | None:
         """The text of a frame; None: it is an address."""
         if not python_frame_words.is_frame(word):
             return None
         if why := python_frame_words.reason(word):
-            return marked(why).text
+            return pseudo_frame(why).text
         found = self._names.get((pid, word))
         if found is None:
-            self.hear()
-            self.settle()
+            self.read_messages()
+            self.wait_until_idle()
             found = self._names.get((pid, word), UNKNOWN)
         return found
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until what was said is done, or it takes too long."""
-        until = time.monotonic() + _SETTLES
-        while (reader := self._reader) and reader.open and not self._late:
-            if reader.hangs:
-                self._abandon(reader)
-                until += PATIENCE  # which a user can not take from others more often than he may have threads that hang
+        until = time.monotonic() + _IDLE_TIMEOUT
+        while (reader := self._worker) and reader.open and not self._gave_up:
+            if reader.is_hung:
+                self._abandon_worker(reader)
+                until += JOB_TIMEOUT  # which a user can not take from others more often than he may have threads that hang
             time.sleep(0.001)
             if time.monotonic() > until:
-                self._late = True
-                self._tell(
+                self._gave_up = True
+                self._add_message(
                     "names of functions are read more slowly than stacks come: frames without a name are shown as ?"
                 )
 
     def close(self) -> None:
         """What was named stays so; nothing is answered any more."""
-        self.answer, self.hear = (lambda pid, value: None), (lambda: None)
+        self.store_value, self.read_messages = (lambda pid, value: None), (lambda: None)
         self.natives.close()
         super().close()
 
     # --- the thread -------------------------------------------------------------------------------
 
-    def _leave(self, reader: Reader) -> None:
+    def _handle_hang(self, reader: IoWorker) -> None:
         """Alone with the process that keeps it waiting."""
-        self._hostile.add(reader.pid)
-        self._tell(
+        self._slow_processes.add(reader.pid)
+        self._add_message(
             f"process {reader.pid}: its memory can not be read in time: its frames have no names"
         )
-        self._reader = None
+        self._worker = None
 
-    def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+    def _do_work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(pid, *arguments)
         except StackReadError:
@@ -140,53 +140,57 @@ class Interpreters(Looks):
         except OSError:
             pass  # the map is gone, with the engine
 
-    def _look(self, pid: int, stamp: int) -> None:
+    def _read_process(self, pid: int, stamp: int) -> None:
         try:
-            python = self._hold(pid).python
+            python = self._open_process(pid).python
             value = python_frame_words.pack(python.layout, python.runtime, stamp, self._by_id)
         except (StackReadError, python_frame_words.Misfit) as error:
             if not isinstance(error, (PythonNotFound, ProcessNotFound)) and _has_memory(pid):
-                self._tell(
+                self._add_message(
                     f"jstack(): {error or f'process {pid}: its Python tells what can not be'}"
                 )
             value = python_frame_words.no_python(
-                stamp, time.monotonic_ns() + int(1e9 * self._delay(pid, stamp))
+                stamp, time.monotonic_ns() + int(1e9 * self._next_delay(pid, stamp))
             )
-        self.answer(pid, value)
+        self.store_value(pid, value)
 
-    def _hold(self, pid: int) -> _Process:
-        if len(self._processes) >= _PROCESSES:
+    def _open_process(self, pid: int) -> _Process:
+        if len(self._processes) >= _MAX_PROCESSES:
             self._processes.clear()  # those that live are looked at again
         self._processes[pid] = _Process(pid)
         return self._processes[pid]
 
-    def _delay(self, pid: int, stamp: int) -> float:
+    def _next_delay(self, pid: int, stamp: int) -> float:
         """It may become one."""
-        before = self._delays.get((pid, stamp), _FIRST / 2)
-        if len(self._delays) > _KEPT:
+        before = self._delays.get((pid, stamp), _FIRST_DELAY / 2)
+        if len(self._delays) > _MAX_NAMES:
             self._delays.clear()
-        self._delays[pid, stamp] = min(2 * before, _LONGEST)
+        self._delays[pid, stamp] = min(2 * before, _MAX_DELAY)
         return self._delays[pid, stamp]
 
-    def _name(self, pid: int, words: tuple[int, ...]) -> None:
-        process = self._processes.get(pid) or self._hold(pid)
-        for word, text in process.texts(words).items():
-            self._keep((pid, word), text)
+    def _name_stack(self, pid: int, words: tuple[int, ...]) -> None:
+        process = self._processes.get(pid) or self._open_process(pid)
+        for word, text in process.name_frames(words).items():
+            self._remember_name((pid, word), text)
         if any(
             python_frame_words.reason(word) == python_frame_words.REASONS[python_frame_words.LOST]
             for word in words
         ):
-            self._look_again(pid, process)
+            self._check_program(pid, process)
 
-    def _look_again(self, pid: int, process: _Process) -> None:
+    def _check_program(self, pid: int, process: _Process) -> None:
         """It may have become another program since."""
         found = _Process(pid)
         if found.python.runtime != process.python.runtime:
-            self._look(pid, 0)
+            self._read_process(pid, 0)
 
-    def _keep(self, key: tuple[int, int], text: str) -> None:
+    def _remember_name(self, key: tuple[int, int], text: str) -> None:
         known = self._names.get(key)
-        if known is None and len(self._names) < _KEPT:
+        if known is None and len(self._names) < _MAX_NAMES:
             self._names[key] = text
-        elif known is not None and text not in known.split(" or ") and known.count(" or ") < _ALIKE:
+        elif (
+            known is not None
+            and text not in known.split(" or ")
+            and known.count(" or ") < _MAX_ALTERNATIVES
+        ):
             self._names[key] = f"{text} or {known}"

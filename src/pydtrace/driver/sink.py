@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pydtrace.program.program import Action, Program
     from pydtrace.results.records import Decoder
 
-    from .aggregation_state import Aggregates
+    from .aggregation_state import AggregationState
 
-    class Acting(Protocol):
+    class ActionHandler(Protocol):
         """What a sink needs of actions.Actions.  symbols: for the names of addresses; aggregates: what the aggregations hold now,
         for who shows them while tracing goes on."""
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
         def symbols(self) -> AddressFormatter: ...
 
         @property
-        def aggregates(self) -> Aggregates: ...
+        def aggregates(self) -> AggregationState: ...
 
-        def act(self, action: Action, record: bytes) -> None:
+        def run_action(self, action: Action, record: bytes) -> None:
             """Do what an action of a record says that records no data."""
 
 
-class Info:
+class TraceInfo:
     """What a sink is told when the tracing begins.  clock: the time that the tracing is at.
 
     program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
@@ -59,69 +59,71 @@ class Info:
         "actions",
         "clock",
         "engine",
-        "fired",
-        "has_places",
+        "existed_at",
+        "has_fault_locations",
         "options",
         "probe",
         "program",
         "reason",
-        "_teller",
+        "_error_reporter",
     )
 
     def __init__(
         self,
         program: Program,
         options: Mapping[str, Any],
-        actions: Acting,
+        actions: ActionHandler,
         probe: Callable[[int], tuple[str, ...]],
         engine: str = "",
         reason: str = "",
-        has_places: bool = False,
+        has_fault_locations: bool = False,
         clock: Clock | None = None,
-        fired: Callable[[int, int], bool] = existed_at,
+        existed_at: Callable[[int, int], bool] = existed_at,
     ) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
-        self.engine, self.reason, self.has_places = engine, reason, has_places
-        self.clock, self.fired = clock or Clock(), fired
-        self._teller: ErrorReporter | None = None
+        self.engine, self.reason, self.has_fault_locations = engine, reason, has_fault_locations
+        self.clock, self.existed_at = clock or Clock(), existed_at
+        self._error_reporter: ErrorReporter | None = None
 
-    def teller(self, say: Callable[[str, int], None]) -> ErrorReporter:
+    def make_error_reporter(self, report: Callable[[str, int], None]) -> ErrorReporter:
         """What tells faults (dtrace_text/runtime_errors.py), for a sink that finds them among the records: say is its fault()."""
         absent = None
         if self.engine == "kernel":
             from .absent_pages import AbsentPages
 
-            absent = AbsentPages().bring
-        self._teller = ErrorReporter(self.program, self.probe, say, self.has_places, absent)
-        return self._teller
+            absent = AbsentPages().load_page
+        self._error_reporter = ErrorReporter(
+            self.program, self.probe, report, self.has_fault_locations, absent
+        )
+        return self._error_reporter
 
-    def decoder(self, report: Callable[[str, int], None] | None = None) -> Decoder:
+    def make_decoder(self, report: Callable[[str, int], None] | None = None) -> Decoder:
         """What makes Records of the program's records.  report: the sink's fault(), of one that does the records' actions, too; None: another
         sink does both."""
         from pydtrace.results.records import Decoder
 
         if report is None:
-            return Decoder(self.program, self.probe, _ignore, _ignore, self.actions.symbols)
+            return Decoder(self.program, self.probe, _do_nothing, _do_nothing, self.actions.symbols)
         return Decoder(
             self.program,
             self.probe,
-            self.teller(report).report_error,
-            self.actions.act,
+            self.make_error_reporter(report).report_error,
+            self.actions.run_action,
             self.actions.symbols,
         )
 
     @property
-    def errors(self) -> int:
+    def error_count(self) -> int:
         """How many run-time errors of the script there were."""
-        return self._teller.count if self._teller else 0
+        return self._error_reporter.count if self._error_reporter else 0
 
-    def finish(self) -> None:
+    def report_error_counts(self) -> None:
         """The records are over: faults that were counted are told."""
-        if self._teller:
-            self._teller.report_counts()
+        if self._error_reporter:
+            self._error_reporter.report_counts()
 
 
-def _ignore(*_: Any) -> None:
+def _do_nothing(*_: Any) -> None:
     """Of a record whose errors and actions another sink handles."""
 
 
@@ -134,7 +136,7 @@ class Sink:
     stays = False
     formatter: Any = None  # a _tracer.Formatter: engines may print records by it before they give them (RECORD_TEXT)
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         """Tracing is about to begin."""
 
     def records(self, buffer: bytes) -> None:
@@ -150,21 +152,21 @@ class Sink:
         raise NotImplementedError
 
     def fault(self, text: str, count: int = 0) -> None:
-        """A run-time error of the script, or that there were so many more of one; Info.teller() calls it."""
+        """A run-time error of the script, or that there were so many more of one; Info.make_error_reporter() calls it."""
         self.notice(text)
 
     def drop(self, kind: str, count: int, line: str) -> None:
         """So many more were lost (a kind of Engine.drops()); line: dtrace's words for it."""
         self.notice(line)
 
-    def others_time(self) -> float:
+    def other_users_time(self) -> float:
         """Seconds of this process's processor time that others than its user have caused, by connections to a server of the sink's."""
         return 0.0
 
     def pause(self) -> None:
         """Where text for people has an empty line."""
 
-    def snapshot(self, aggregates: Aggregates) -> None:
+    def snapshot(self, aggregates: AggregationState) -> None:
         """What the aggregations hold at the end."""
 
     def end(self, status: int) -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from pydtrace.process.maps import Mapping
-from pydtrace.profile.stack_profile import Place
+from pydtrace.profile.stack_profile import FrameKey
 from pydtrace.program import program as p
 
 TYPE_CHECKING = False
@@ -103,4 +103,4 @@ def _decode_text(feed: Any, word: int) -> str:
         _, function, file, _ = feed.place(target, place)
     except (AttributeError, LookupError):
         return UNKNOWN_FRAME
-    return Place((function, file, word & _LINES - 1 or None)).text
+    return FrameKey((function, file, word & _LINES - 1 or None)).text

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.driver.sink import Sink
 from pydtrace.engine import EngineError
-from pydtrace.sinks.alerts.alert_receivers import ROOM, handed_over, open_receiver
-from pydtrace.sinks.alerts.alerts_sink import Alerts
+from pydtrace.sinks.alerts.alert_receivers import QUEUE_SIZE, make_queue_receiver, open_receiver
+from pydtrace.sinks.alerts.alerts_sink import AlertsSink
 from pydtrace.sinks.erlang_terms_sink import Atom
 from pydtrace.sinks.metrics import metric_config
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.sinks.alerts.alert_receivers import Receiver
 
 RECEIVER = "erlang"  # how the option `alert` calls the process that is told
@@ -39,19 +39,19 @@ class Meter(Sink):
         self._lost: dict[str, int] = {}
         self._final: list[Any] | None = None
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         try:
             from pydtrace.sinks.metrics import prometheus_model
         except ImportError:
             raise EngineError(
                 "metrics need prometheus_client: pip install pyusdt[prometheus]"
             ) from None
-        self._metrics, self._info = prometheus_model.metrics, info
+        self._metrics, self._info = prometheus_model.make_metrics, info
         try:
-            self._book = prometheus_model.Book(
-                info.actions.aggregates, info.engine, metric_config.of_options(info.options)
+            self._book = prometheus_model.MetricStore(
+                info.actions.aggregates, info.engine, metric_config.collect_lines(info.options)
             )
-        except metric_config.MappingError as error:
+        except metric_config.MetricConfigError as error:
             raise EngineError(f"metrics: {error}") from None
 
     def records(self, buffer: bytes) -> None:
@@ -69,7 +69,9 @@ class Meter(Sink):
             return self._final
         return [
             _family(metric)
-            for metric in self._metrics(self._book.look(self._lost, self._info.errors))
+            for metric in self._metrics(
+                self._book.take_snapshot(self._lost, self._info.error_count)
+            )
         ]
 
 
@@ -123,11 +125,15 @@ class Notes:
     """Alerts of these clauses.  sink: what finds them; take(): the next note, None where there is none."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
-        self._waiting: queue.Queue[Any] = queue.Queue(ROOM)
-        self.sink = Alerts(lambda text, error=True: notify(text), self._receiver)
+        self._waiting: queue.Queue[Any] = queue.Queue(QUEUE_SIZE)
+        self.sink = AlertsSink(lambda text, error=True: notify(text), self._receiver)
 
     def _receiver(self, text: str) -> Receiver:
-        return handed_over("Erlang", self._waiting) if text == RECEIVER else open_receiver(text)
+        return (
+            make_queue_receiver("Erlang", self._waiting)
+            if text == RECEIVER
+            else open_receiver(text)
+        )
 
     def take(self) -> Any:
         try:

@@ -20,7 +20,12 @@ from pydtrace.engine import EngineError, Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.hosts import placement
 from pydtrace.options import OptionError, Options
-from pydtrace.sinks.erlang_terms_sink import Terms, held, rows, since
+from pydtrace.sinks.erlang_terms_sink import (
+    ErlangTermsSink,
+    make_rows,
+    read_contents,
+    subtract_values,
+)
 from pydtrace.sinks.tee import Tee
 
 if TYPE_CHECKING:
@@ -60,7 +65,7 @@ class Session:
         self._script: bytes | None = None
         self._arguments: list[str] = []
         self._driver: Driver | None = None  # until close()
-        self._terms = Terms(self._add)
+        self._terms = ErlangTermsSink(self._add)
         self._last: dict[int, dict[bytes, bytes]] = {}  # map -> key -> what the last walk found
         self._meter: Meter | None = None
         self._notes: Notes | None = None
@@ -195,7 +200,7 @@ class Session:
     def poll(self, timeout: float) -> None:
         """Take what there is, or comes in time."""
         try:
-            if self._tracing.over:
+            if self._tracing.is_over:
                 self._end("exited")
             else:
                 self._tracing.step(timeout)
@@ -242,7 +247,7 @@ class Session:
     @property
     def status(self) -> int:
         """What the script gave to exit(), else 0."""
-        return self._tracing.status or 0
+        return self._tracing.exit_status or 0
 
     def take(self, most: int) -> list[Any]:
         """The next terms."""
@@ -256,7 +261,7 @@ class Session:
         """[(name, rows)] of all aggregations, as they are now."""
         symbols = self._tracing.actions.symbols
         return [
-            (definition.name, rows(definition, items, symbols))
+            (definition.name, make_rows(definition, items, symbols))
             for definition, items in self._aggregations()
         ]
 
@@ -279,8 +284,10 @@ class Session:
         symbols = self._tracing.actions.symbols
         for definition, items in self._aggregations():
             last = self._last.get(definition.map, {})
-            new = [(key, since(definition.row, last.get(key), value)) for key, value in items]
-            found += rows(
+            new = [
+                (key, subtract_values(definition.row, last.get(key), value)) for key, value in items
+            ]
+            found += make_rows(
                 definition, [(key, value) for key, value in new if value is not None], symbols
             )
             self._last[definition.map] = dict(items)
@@ -288,7 +295,7 @@ class Session:
 
     def _aggregations(self) -> list[Contents]:
         return (
-            held(self._tracing.actions.aggregates)
+            read_contents(self._tracing.actions.aggregates)
             if self._terms.final is None
             else self._terms.final
         )

@@ -89,7 +89,7 @@ class ForwardingEngine(EmbeddedEngine):
         """At the time of the look, which may be late: it is among the events that the thread fired before and after it."""
         name = self.probe(probe)[3]
         for pid in self._living_pids():
-            when, found = self.sampler.look(pid)
+            when, found = self.sampler.sample_process(pid)
             who = pid, os.geteuid(), os.getegid(), read_comm(pid)
             self._sample_rows += [(name, when, who, *each) for each in found]
 

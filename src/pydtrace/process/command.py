@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         """Who may interrupt: as driver.driver.Driver."""
 
         interrupted: bool
-        hurry: bool
-        patience: float | None
+        aborting: bool
+        command_timeout: float | None
 
 
 _END_TIMEOUT = (
@@ -41,8 +41,8 @@ _REPORT_DELAY = 0.5  # s until the user is told what is waited for
 class NoUser:
     """A user who does not interrupt."""
 
-    interrupted = hurry = False
-    patience: float | None = None
+    interrupted = aborting = False
+    command_timeout: float | None = None
 
 
 class Command:
@@ -135,9 +135,9 @@ class Command:
     def stop(self, user: User | None = None) -> None:
         """End it, and return when it has ended; nothing if it has.
 
-        It is sent SIGTERM, unless it has got the signal that has ended the tracing.  Then it may take user.patience s to end.  None: as
+        It is sent SIGTERM, unless it has got the signal that has ended the tracing.  Then it may take user.command_timeout s to end.  None: as
         long as it needs where a signal has ended the tracing (user.interrupted), else _LONGEST.  Where the user interrupts again
-        (user.hurry; KeyboardInterrupt), or for the first time while this waits, it is killed _HURRIED after a SIGTERM."""
+        (user.aborting; KeyboardInterrupt), or for the first time while this waits, it is killed _HURRIED after a SIGTERM."""
         if self._gate >= 0:
             os.close(
                 self._gate
@@ -158,9 +158,13 @@ class Command:
         told = self._was_signalled(interrupted)
         if not told:
             self._send_signal(signal.SIGTERM)
-        seconds = _END_TIMEOUT if user.patience is None and not interrupted else user.patience
+        seconds = (
+            _END_TIMEOUT
+            if user.command_timeout is None and not interrupted
+            else user.command_timeout
+        )
         try:
-            self._await_end(seconds, lambda: user.hurry or user.interrupted != interrupted)
+            self._await_end(seconds, lambda: user.aborting or user.interrupted != interrupted)
         except KeyboardInterrupt:
             pass
         if self.poll():

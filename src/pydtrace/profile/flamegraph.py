@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .stack_profile import Profile
 
 WIDTH, ROW, TOP = 1200, 17, 44  # pixels
-SMALLEST = 0.1  # pixels of a box
-DEEPEST = 2000  # rows
-MOST = 1 << 17  # boxes, which is more than a browser draws with pleasure
+MIN_WIDTH = 0.1  # pixels of a box
+MAX_DEPTH = 2000  # rows
+MAX_BOXES = 1 << 17  # boxes, which is more than a browser draws with pleasure
 _CHARACTER = 6.6  # pixels of one, about
 
 _SCRIPT = """
@@ -78,20 +78,20 @@ class _Node:
         self.n = 0
         self.children: dict[str, _Node] = {}
 
-    def add(self, names: list[str], n: int) -> None:
+    def add_stack(self, names: list[str], n: int) -> None:
         node = self
         node.n += n
-        for name in names[:DEEPEST]:
+        for name in names[:MAX_DEPTH]:
             node = node.children.setdefault(name, _Node())
             node.n += n
 
 
-def _tree(profile: Profile) -> _Node:
+def _build_tree(profile: Profile) -> _Node:
     root = _Node()
     shown = functools.cache(escape_for_terminal)  # each text once, however often it is in the tree
-    for thread, stacks in profile.by_thread():
+    for thread, stacks in profile.group_by_thread():
         for stack, n in stacks:
-            root.add(
+            root.add_stack(
                 [
                     shown(text)
                     for text in ([thread] if thread else []) + [place.text for place in stack]
@@ -101,7 +101,7 @@ def _tree(profile: Profile) -> _Node:
     return root
 
 
-def _colour(name: str) -> str:
+def _pick_colour(name: str) -> str:
     """Warm, the same for a function in every graph; by its file, so that what belongs together looks alike."""
     number = hashlib.blake2b(
         name.rpartition("(")[2].partition(":")[0].encode("utf-8", "replace"), digest_size=2
@@ -109,40 +109,42 @@ def _colour(name: str) -> str:
     return f"hsl({number[0] * 50 // 255 + 5} {60 + number[1] * 30 // 255}% 62%)"
 
 
-def _shown(name: str, width: float) -> str:
+def _shorten_name(name: str, width: float) -> str:
     room = int((width - 6) / _CHARACTER)
     return "" if room < 3 else name if len(name) <= room else name[: room - 1] + "…"
 
 
-def _box(name: str, share: float, amount: str, start: float, row: int) -> str:
+def _draw_box(name: str, share: float, amount: str, start: float, row: int) -> str:
     x, width, y = start * WIDTH, share * WIDTH, TOP + row * ROW
     told = escape(f"{name}: {amount}, {share:.1%}")
     return (
         f'<g class="b" data-x="{start:.6f}" data-w="{share:.6f}" data-row="{row}" data-name="{escape(name)}"><title>{told}</title>'
-        f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_colour(name)}"/>'
-        f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(_shown(name, width))}</text></g>\n'
+        f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_pick_colour(name)}"/>'
+        f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(_shorten_name(name, width))}</text></g>\n'
     )
 
 
-def _boxes(root: _Node, amount: Callable[[int], str]) -> tuple[list[str], int]:
+def _draw_boxes(root: _Node, amount: Callable[[int], str]) -> tuple[list[str], int]:
     """The boxes, outermost on top, and how many rows there are."""
     drawn: list[str] = []
     rows = 0
     left: deque[tuple[str, _Node, float, int]] = deque([("all", root, 0.0, 0)])
-    while left and len(drawn) < MOST:
+    while left and len(drawn) < MAX_BOXES:
         name, node, start, row = left.popleft()
-        drawn.append(_box(name, node.n / root.n, amount(node.n), start, row))
+        drawn.append(_draw_box(name, node.n / root.n, amount(node.n), start, row))
         rows = max(rows, row + 1)
         for child, below in sorted(node.children.items()):
-            if below.n / root.n * WIDTH >= SMALLEST:
+            if below.n / root.n * WIDTH >= MIN_WIDTH:
                 left.append((child, below, start, row + 1))
             start += below.n / root.n
     return drawn, rows
 
 
-def flame(profile: Profile, title: str) -> str:
+def render_flamegraph(profile: Profile, title: str) -> str:
     """title: what stands on top."""
-    drawn, rows = _boxes(_tree(profile), profile.amount) if profile.samples else ([], 0)
+    drawn, rows = (
+        _draw_boxes(_build_tree(profile), profile.format_amount) if profile.samples else ([], 0)
+    )
     height = TOP + rows * ROW + 10
     script = _SCRIPT % {"width": WIDTH, "character": _CHARACTER}
     return (

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from .stack_profile import Profile
 
 
-def _word(text: str) -> str:
+def _escape_word(text: str) -> str:
     return escape_for_terminal(text).replace(";", ",")
 
 
-def folded(profile: Profile) -> str:
+def fold_stacks(profile: Profile) -> str:
     lines = []
-    for thread, stacks in profile.by_thread():
+    for thread, stacks in profile.group_by_thread():
         for stack, n in stacks:
             words = ([thread] if thread else []) + [place.text for place in stack]
-            lines.append(f"{';'.join(map(_word, words))} {n}\n")
+            lines.append(f"{';'.join(map(_escape_word, words))} {n}\n")
     return "".join(sorted(lines))

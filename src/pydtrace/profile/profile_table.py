@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .stack_profile import RAN
+from .stack_profile import RUNNING_THREADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .stack_profile import Profile
 
 ROWS = 25
-_SAID = {
+_REMARKS = {
     "torn": "samples of stacks that moved too fast to be read whole: their innermost functions are [moving]",
     "moved": "samples of stacks that moved while they were read: lines may be mixed",
     "lost": "samples of stacks that could not be followed: [lost]",
@@ -25,44 +25,44 @@ _SAID = {
 }
 
 
-UNSEEN = 0.05  # seconds that are worth a remark
+MIN_UNSEEN = 0.05  # seconds that are worth a remark
 
 
-def head(profile: Profile) -> str:
-    if profile.exact:
-        return f"{profile.amount(profile.samples)} of {profile.looks} {profile.what} in {profile.seconds:.1f} s\n"
-    return f"{profile.amount(profile.samples)} of {profile.what} in {profile.seconds:.1f} s, {profile.looks} looks at {profile.hz} Hz\n"
+def render_head(profile: Profile) -> str:
+    if profile.is_exact:
+        return f"{profile.format_amount(profile.samples)} of {profile.rounds} {profile.thread_kind} in {profile.seconds:.1f} s\n"
+    return f"{profile.format_amount(profile.samples)} of {profile.thread_kind} in {profile.seconds:.1f} s, {profile.rounds} looks at {profile.hz} Hz\n"
 
 
-def unseen(profile: Profile) -> str:
+def render_unseen(profile: Profile) -> str:
     """What to know of children."""
-    if profile.unseen < UNSEEN:
+    if profile.unseen_seconds < MIN_UNSEEN:
         return ""
-    return f"{profile.unseen:.2f} s of processor time of child processes were not seen: these ended before they were looked at\n"
+    return f"{profile.unseen_seconds:.2f} s of processor time of child processes were not seen: these ended before they were looked at\n"
 
 
-def remarks(profile: Profile) -> str:
+def render_remarks(profile: Profile) -> str:
     """What to know of them."""
     lines = [
         f"{n} {words if n > 1 else words.replace('samples', 'sample').replace('events were', 'event was')}\n"
-        for kind, words in _SAID.items()
+        for kind, words in _REMARKS.items()
         if (n := profile.counts[kind])
     ]
-    if profile.missed:
+    if profile.missed_rounds:
         lines.append(
-            f"{profile.missed} {'look was' if profile.missed == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n"
+            f"{profile.missed_rounds} {'look was' if profile.missed_rounds == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n"
         )
-    lines.append(unseen(profile))
-    if profile.looks and not profile.samples and profile.what == RAN:
+    lines.append(render_unseen(profile))
+    if profile.rounds and not profile.samples and profile.thread_kind == RUNNING_THREADS:
         lines.append(
             "no thread ran: pyusdt dump says where they wait, --wall counts those that wait, too\n"
         )
     return "".join(lines)
 
 
-def table(profile: Profile, rows: int = ROWS) -> str:
+def render_table(profile: Profile, rows: int = ROWS) -> str:
     """The functions by their own share."""
-    functions, samples = profile.functions(), profile.samples
+    functions, samples = profile.rank_functions(), profile.samples
     if not samples:
         return ""
     lines = ["  SELF   TOTAL  FUNCTION\n"]
@@ -75,5 +75,9 @@ def table(profile: Profile, rows: int = ROWS) -> str:
     return "".join(lines)
 
 
-def text(profile: Profile) -> str:
-    return head(profile) + remarks(profile) + ("\n" + table(profile) if profile.samples else "")
+def render_profile(profile: Profile) -> str:
+    return (
+        render_head(profile)
+        + render_remarks(profile)
+        + ("\n" + render_table(profile) if profile.samples else "")
+    )

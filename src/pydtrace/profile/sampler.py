@@ -22,7 +22,7 @@ from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.unwind.native_unwinder import interleave_frames
 from pydtrace.unwind.thread_capture import ThreadCapture
 
-from .stack_profile import RAN, Place, marked
+from .stack_profile import RUNNING_THREADS, FrameKey, pseudo_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .stack_profile import Profile
 
 RUNNING, GIL, ALL = "running", "gil", "all"
-WORDS = {RUNNING: RAN, GIL: "threads that hold the GIL", ALL: "all threads"}
+WORDS = {RUNNING: RUNNING_THREADS, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
 _RENEWED = 1.0  # seconds
 _CONFIRMED_LIMIT = 1 << 16  # code objects
@@ -130,7 +130,7 @@ class SampledProcess:
         self._names = ThreadNames(self.python, self._codes)
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known: dict[
-            tuple[bytes, int], tuple[Place, ...]
+            tuple[bytes, int], tuple[FrameKey, ...]
         ] = {}  # (stack, flags) -> tuple of Place
         self._confirmed: dict[
             int, bytes
@@ -166,8 +166,8 @@ class SampledProcess:
             else:
                 self._add_sample(thread, raw, stack)
 
-    def _add_sample(self, thread: str, raw: RawThread, stack: tuple[Place, ...]) -> None:
-        self._profile.add(thread, stack)
+    def _add_sample(self, thread: str, raw: RawThread, stack: tuple[FrameKey, ...]) -> None:
+        self._profile.add_sample(thread, stack)
         self._profile.counts.update(raw.marks)
 
     def _find_new_codes(self, raw: RawThread) -> dict[int, bytes | None]:
@@ -309,18 +309,18 @@ class SampledProcess:
             stack = self._known[key] = self._make_frame_keys(raw, raw.read_frames(self._codes))
         return stack
 
-    def _make_frame_keys(self, raw: RawThread, frames: Iterable[AnyFrame]) -> tuple[Place, ...]:
+    def _make_frame_keys(self, raw: RawThread, frames: Iterable[AnyFrame]) -> tuple[FrameKey, ...]:
         """Outermost first."""
         places = [self._make_frame_key(frame) for frame in frames]
         if "lost" in raw.marks:
-            places = [marked("lost")]
+            places = [pseudo_frame("lost")]
         elif "torn" in raw.marks:
-            places.insert(0, marked("moving"))
-        return tuple(reversed(places)) or (marked("no Python function"),)
+            places.insert(0, pseudo_frame("moving"))
+        return tuple(reversed(places)) or (pseudo_frame("no Python function"),)
 
-    def _make_frame_key(self, frame: AnyFrame) -> Place:
-        return self._profile.place(
-            Place((frame.name, frame.file, frame.line if self._options.lines else None))
+    def _make_frame_key(self, frame: AnyFrame) -> FrameKey:
+        return self._profile.intern_frame(
+            FrameKey((frame.name, frame.file, frame.line if self._options.lines else None))
         )
 
 
@@ -411,7 +411,7 @@ class Sampler:
             self._unseen.count_ended(pid, found)
             for child in found:
                 self.add_process(child)
-        self._profile.unseen = self._unseen.seconds
+        self._profile.unseen_seconds = self._unseen.seconds
 
     def sample_processes(self) -> bool:
         """Whether any process is left, or may become one."""
@@ -423,7 +423,7 @@ class Sampler:
                 self._processes.pop(pid).close()
                 if is_alive(pid):  # it may be another program by now
                     self.add_process(pid)
-        self._profile.looks += bool(self._processes)
+        self._profile.rounds += bool(self._processes)
         return bool(self._processes or self._waiting)
 
     def close(self) -> None:

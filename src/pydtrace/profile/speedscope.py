@@ -10,19 +10,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .stack_profile import Place, Profile, Stack
+    from .stack_profile import FrameKey, Profile, Stack
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-class _Frames:
+class _FrameTable:
     """The frames of all profiles, each once."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
-        self._numbers: dict[Place, int] = {}
+        self._numbers: dict[FrameKey, int] = {}
 
-    def number(self, place: Place) -> int:
+    def frame_index(self, place: FrameKey) -> int:
         if place not in self._numbers:
             self._numbers[place] = len(self.rows)
             row: dict[str, Any] = {"name": place.function}
@@ -34,8 +34,8 @@ class _Frames:
         return self._numbers[place]
 
 
-def _sampled(
-    name: str, stacks: list[tuple[Stack, int]], hz: int, frames: _Frames
+def _make_profile(
+    name: str, stacks: list[tuple[Stack, int]], hz: int, frames: _FrameTable
 ) -> dict[str, Any]:
     weights = [n / hz for _, n in stacks]
     return {
@@ -44,17 +44,17 @@ def _sampled(
         "unit": "seconds",
         "startValue": 0,
         "endValue": sum(weights),
-        "samples": [[frames.number(place) for place in stack] for stack, _ in stacks],
+        "samples": [[frames.frame_index(place) for place in stack] for stack, _ in stacks],
         "weights": weights,
     }
 
 
-def speedscope(profile: Profile, name: str) -> dict[str, Any]:
+def make_speedscope(profile: Profile, name: str) -> dict[str, Any]:
     """name: of the whole."""
-    frames = _Frames()
+    frames = _FrameTable()
     profiles = [
-        _sampled(thread or name, stacks, profile.hz, frames)
-        for thread, stacks in profile.by_thread()
+        _make_profile(thread or name, stacks, profile.hz, frames)
+        for thread, stacks in profile.group_by_thread()
     ]
     return {
         "$schema": _SCHEMA,

@@ -17,25 +17,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Stack = tuple["Place", ...]
+    Stack = tuple["FrameKey", ...]
 
-RAN = "running threads"  # what a profile is of, in words
-ROOM = 1 << 22  # frames of all the different stacks together
-STACKS = 1 << 19
-SHOWN = 1 << 28  # characters of them, as all outputs show them
-TEXT = 1 << 26  # characters of all the different places together, and of all the different threads
-NAME = 64  # characters that a name counts as beside its own: one without any takes room, too
+RUNNING_THREADS = "running threads"  # what a profile is of, in words
+MAX_FRAMES = 1 << 22  # frames of all the different stacks together
+MAX_STACKS = 1 << 19
+MAX_SHOWN = 1 << 28  # characters of them, as all outputs show them
+MAX_TEXT = (
+    1 << 26
+)  # characters of all the different places together, and of all the different threads
+NAME_OVERHEAD = (
+    64  # characters that a name counts as beside its own: one without any takes room, too
+)
 
 _WITH_LINE = re.compile(r"(.*?) \((.*):(\d+)\)", re.DOTALL)
 
 
-class Place(tuple[str, str, "int | None"]):
+class FrameKey(tuple[str, str, "int | None"]):
     """(function, file, line): a function in a stack; line None: the function as a whole."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, text: str) -> Place:
+    def parse_text(cls, text: str) -> FrameKey:
         """Of a text with a line."""
         found = _WITH_LINE.fullmatch(text)
         return cls((found[1], found[2], int(found[3])) if found else (text, "", None))
@@ -60,12 +64,12 @@ class Place(tuple[str, str, "int | None"]):
         return f"{function} ({where})" if file else function
 
 
-def marked(what: str) -> Place:
+def pseudo_frame(what: str) -> FrameKey:
     """What stands in a stack in the place of what could not be seen."""
-    return Place((f"[{what}]", "", None))
+    return FrameKey((f"[{what}]", "", None))
 
 
-LEFT_OUT = marked("left out")
+LEFT_OUT_FRAME = pseudo_frame("left out")
 
 
 class Profile:
@@ -75,56 +79,56 @@ class Profile:
     missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
     many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
 
-    def __init__(self, hz: int, what: str, exact: bool = False) -> None:
-        self.hz, self.what, self.exact = hz, what, exact
+    def __init__(self, hz: int, thread_kind: str, is_exact: bool = False) -> None:
+        self.hz, self.thread_kind, self.is_exact = hz, thread_kind, is_exact
         self.seconds = 0.0
-        self.unseen = 0.0
-        self.status = 0
-        self.looks = self.missed = 0
+        self.unseen_seconds = 0.0
+        self.exit_status = 0
+        self.rounds = self.missed_rounds = 0
         self.stacks: Counter[tuple[str, Stack]] = Counter()
         self.counts: Counter[str] = Counter()
-        self._frames = self._shown = self._text = self._said = 0
+        self._frames = self._shown = self._frame_text = self._thread_text = 0
         self._full = False
         self._threads: set[str] = set()
-        self._places: dict[Place, Place] = {}
-        self._sizes: dict[Place, int] = {}  # characters that each of them is shown with
+        self._places: dict[FrameKey, FrameKey] = {}
+        self._sizes: dict[FrameKey, int] = {}  # characters that each of them is shown with
 
-    def place(self, place: Place) -> Place:
+    def intern_frame(self, place: FrameKey) -> FrameKey:
         """It, each once, however many stacks it is in; where there is no room for more, what says so."""
         known = self._places.get(place)
         if known is None:
-            if self._text > TEXT:
+            if self._frame_text > MAX_TEXT:
                 self._full = True
-                return LEFT_OUT
-            self._text += len(place.text) + NAME
+                return LEFT_OUT_FRAME
+            self._frame_text += len(place.text) + NAME_OVERHEAD
             self._sizes[place] = len(escape_for_terminal(place.text))
             known = self._places[place] = place
         return known
 
-    def _thread(self, thread: str) -> str:
+    def _intern_thread(self, thread: str) -> str:
         """The same for what tells threads apart."""
         if thread not in self._threads:
-            if self._said > TEXT:
-                return LEFT_OUT.function
-            self._said += len(thread) + NAME
+            if self._thread_text > MAX_TEXT:
+                return LEFT_OUT_FRAME.function
+            self._thread_text += len(thread) + NAME_OVERHEAD
             self._threads.add(thread)
         return thread
 
-    def add(self, thread: str, stack: Stack, n: int = 1) -> None:
+    def add_sample(self, thread: str, stack: Stack, n: int = 1) -> None:
         key = thread, stack
         if key not in self.stacks:
             shown = len(thread) + sum(self._sizes.get(place, 1) for place in stack)
             if (
-                len(self.stacks) >= STACKS
-                or self._frames + len(stack) > ROOM
-                or self._shown + shown > SHOWN
+                len(self.stacks) >= MAX_STACKS
+                or self._frames + len(stack) > MAX_FRAMES
+                or self._shown + shown > MAX_SHOWN
             ):
                 self._full = True
-                key = self._thread(thread), (LEFT_OUT,)
+                key = self._intern_thread(thread), (LEFT_OUT_FRAME,)
             else:
                 self._frames += len(stack)
                 self._shown += shown
-        if self._full and LEFT_OUT in key[1]:
+        if self._full and LEFT_OUT_FRAME in key[1]:
             self.counts["left_out"] += n
         self.stacks[key] += n
 
@@ -132,21 +136,21 @@ class Profile:
     def samples(self) -> int:
         return self.stacks.total()
 
-    def amount(self, n: int) -> str:
+    def format_amount(self, n: int) -> str:
         """So many samples, as all outputs show them."""
-        return f"{n / self.hz:.6f} s" if self.exact else f"{n} samples"
+        return f"{n / self.hz:.6f} s" if self.is_exact else f"{n} samples"
 
-    def by_thread(self) -> Iterator[tuple[str, list[tuple[Stack, int]]]]:
+    def group_by_thread(self) -> Iterator[tuple[str, list[tuple[Stack, int]]]]:
         """(thread, [(stack, samples)])."""
         threads: dict[str, list[tuple[Stack, int]]] = {}
         for (thread, stack), n in self.stacks.items():
             threads.setdefault(thread, []).append((stack, n))
         yield from sorted(threads.items())
 
-    def functions(self) -> list[tuple[Place, int, int]]:
+    def rank_functions(self) -> list[tuple[FrameKey, int, int]]:
         """(place, self, total), those with the most of their own first; in a recursion a function is counted once."""
-        own: Counter[Place] = Counter()
-        total: Counter[Place] = Counter()
+        own: Counter[FrameKey] = Counter()
+        total: Counter[FrameKey] = Counter()
         for (_, stack), n in self.stacks.items():
             own[stack[-1]] += n
             for place in set(stack):

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_LINKS = 40  # that are followed, as the kernel does
+_MAX_LINKS = 40  # that are followed, as the kernel does
 
 
-def _place(path: str) -> str:
+def _resolve_links(path: str) -> str:
     """What it leads to: OSError where a link is another user's, by the kernel's rule for folders like /tmp.  Whoever puts a link in
     the place of what was looked at here has it replaced, not followed."""
-    for _ in range(_LINKS):
+    for _ in range(_MAX_LINKS):
         folder = os.path.realpath(os.path.dirname(path))
         path = os.path.join(folder, os.path.basename(path))
         try:
@@ -48,44 +48,46 @@ def _is_trusted(owner: int, folder: os.stat_result) -> bool:
     )
 
 
-class Aside:
+class AtomicFile:
     """path: the user's; writing: what is to be written to, once it was made, None again once it was given up."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._place = path
-        self.writing: str | None = None
+        self._target_path = path
+        self.part_path: str | None = None
 
-    def make(self) -> str:
+    def create_file(self) -> str:
         """Makes what is to be written to: OSError."""
-        self._place = _place(self.path)  # of a link what it leads to
-        is_other = os.path.exists(self._place) and not os.path.isfile(self._place)
+        self._target_path = _resolve_links(self.path)  # of a link what it leads to
+        is_other = os.path.exists(self._target_path) and not os.path.isfile(self._target_path)
         writing = (
-            self._place if is_other else f"{self._place}.{os.getpid()}.{secrets.token_hex(4)}.part"
+            self._target_path
+            if is_other
+            else f"{self._target_path}.{os.getpid()}.{secrets.token_hex(4)}.part"
         )
         if not is_other:
             os.close(os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-        self.writing = writing
+        self.part_path = writing
         return writing
 
     @contextlib.contextmanager
-    def checked(self) -> Iterator[None]:
+    def report_errors(self) -> Iterator[None]:
         """OutputError for what goes wrong in the block with the file; it is removed then."""
         try:
             yield
         except OSError as error:
-            self.give_up()
+            self.discard_file()
             why = os.strerror(error.errno) if error.errno else error
             raise OutputError(f"failed to write to {self.path}: {why}") from None
 
-    def done(self) -> None:
+    def commit_file(self) -> None:
         """It is whole, and closed; nothing where it was given up."""
-        if self.writing and self.writing != self._place:
-            with self.checked():
-                os.replace(self.writing, self._place)
+        if self.part_path and self.part_path != self._target_path:
+            with self.report_errors():
+                os.replace(self.part_path, self._target_path)
 
-    def give_up(self) -> None:
-        if self.writing and self.writing != self._place:
+    def discard_file(self) -> None:
+        if self.part_path and self.part_path != self._target_path:
             with contextlib.suppress(OSError):
-                os.unlink(self.writing)
-        self.writing = None
+                os.unlink(self.part_path)
+        self.part_path = None

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.aggregation import merge_values
-from pydtrace.driver.aggregation_deltas import Deltas
+from pydtrace.driver.aggregation_deltas import AggregationDeltas
 from pydtrace.hosts import host_protocol
 from pydtrace.program import program as p
 from pydtrace.results.aggregations import make_key_reader
@@ -23,43 +23,43 @@ from pydtrace.results.aggregations import make_key_reader
 from .output_file import OutputError, OutputSink
 
 if TYPE_CHECKING:
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.program.program import Clause
 
     from .output_file import Notify, Output
 
 SCHEMA = 2
-_ROWS = 500  # of a line
+_MAX_ROWS = 500  # of a line
 _HEADER = struct.Struct("=IIIIQII")  # size, clause, probe, cpu, time, pid, tid
 _FAULT = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
 
 
-class Lines(OutputSink):
-    """The sink.  interval: seconds of an epoch; None: who uses it calls epoch()."""
+class HostProtocolSink(OutputSink):
+    """The sink.  interval: seconds of an epoch; None: who uses it calls end_epoch()."""
 
     def __init__(self, output: Output, notify: Notify, interval: float | None = 1.0) -> None:
         super().__init__(output, notify)
         self._interval = interval
-        self.number = 0  # of the epoch that is open
-        self._beside: dict[str, int] = {}  # members of the lines of records
+        self.epoch_number = 0  # of the epoch that is open
+        self._extra_members: dict[str, int] = {}  # members of the lines of records
 
-    def say(self, type: str, **what: Any) -> None:
-        line = json.dumps({"type": type, **what}, separators=(",", ":"), allow_nan=False)
+    def write_line(self, type: str, **members: Any) -> None:
+        line = json.dumps({"type": type, **members}, separators=(",", ":"), allow_nan=False)
         self.output.write(line.encode() + b"\n")
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         if info.engine == "dtrace":
             raise OutputError(
                 "--json=2 is not possible with the dtrace engine: it tells values, not what they are made of"
             )
         self._info = info
-        self._deltas = Deltas(info.actions.aggregates)
-        self._clauses = [_Reader(clause, info) for clause in info.program.clauses]
+        self._deltas = AggregationDeltas(info.actions.aggregates)
+        self._clauses = [_ClauseReader(clause, info) for clause in info.program.clauses]
         self._probes: set[int] = set()  # those that were named
-        self._teller = info.teller(self.fault)
+        self._error_reporter = info.make_error_reporter(self.fault)
         self._due = time.monotonic() + (self._interval or 0)
-        self.say(
+        self.write_line(
             "hello",
             schema=SCHEMA,
             host=os.uname().nodename,
@@ -85,7 +85,7 @@ class Lines(OutputSink):
         while at < len(buffer):
             size, clause, probe, cpu, when, pid, tid = _HEADER.unpack_from(buffer, at)
             record = buffer[at : at + size]
-            self._name(probe)
+            self._write_probe(probe)
             where = {
                 "clause": clause & ~p.RECORD_FLAGS,
                 "probe": probe,
@@ -94,73 +94,80 @@ class Lines(OutputSink):
                 "tid": tid,
                 "cpu": cpu,
                 **({"uncertain": True} if clause & p.RECORD_UNSURE else {}),
-                **self._beside,
+                **self._extra_members,
             }
             if clause & p.RECORD_FAULT:
                 kind, pc, value = _FAULT.unpack_from(record, p.FAULT_KIND)
-                self.say("fault", **where, kind=kind, pc=pc, value=value)
-                self._teller.report_error(record)
+                self.write_line("fault", **where, kind=kind, pc=pc, value=value)
+                self._error_reporter.report_error(record)
             else:
-                self._record(self._clauses[clause & ~p.RECORD_FLAGS], record, where)
+                self._write_record(self._clauses[clause & ~p.RECORD_FLAGS], record, where)
             at += size
         if self._interval and time.monotonic() >= self._due:
-            self.epoch()
+            self.end_epoch()
 
-    def _name(self, probe: int) -> None:
+    def _write_probe(self, probe: int) -> None:
         if probe not in self._probes:
             self._probes.add(probe)
-            self.say("probe", id=probe, names=host_protocol.said(self._info.probe(probe)))
+            self.write_line("probe", id=probe, names=host_protocol.said(self._info.probe(probe)))
 
-    def _record(self, clause: _Reader, record: bytes, where: dict[str, Any]) -> None:
-        self.say("record", **where, values=host_protocol.said(clause.read(record)), **clause.does)
-        for action in clause.here:
-            self._info.actions.act(action, record)
+    def _write_record(self, clause: _ClauseReader, record: bytes, where: dict[str, Any]) -> None:
+        self.write_line(
+            "record",
+            **where,
+            values=host_protocol.said(clause.read_values(record)),
+            **clause.deferred_members,
+        )
+        for action in clause.local_actions:
+            self._info.actions.run_action(action, record)
 
     # --- epochs ---------------------------------------------------------------------------------------
-    def epoch(self, **more: int) -> None:
+    def end_epoch(self, **more: int) -> None:
         """What came since the last one, and the heartbeat that ends it.  more: members of that."""
         self._due = time.monotonic() + (self._interval or 0)
         for definition in self._info.program.aggregations:
             rows = [
                 [host_protocol.said(key), merge_values.encode_words(definition.row, words)]
-                for key, words in self._deltas.take(definition).items()
+                for key, words in self._deltas.collect_delta(definition).items()
             ]
-            for first in range(0, len(rows), _ROWS):
-                self.say(
+            for first in range(0, len(rows), _MAX_ROWS):
+                self.write_line(
                     "delta",
-                    epoch=self.number,
+                    epoch=self.epoch_number,
                     name=definition.name,
                     function=definition.row.called,
                     params=list(definition.params or ()),
-                    rows=rows[first : first + _ROWS],
+                    rows=rows[first : first + _MAX_ROWS],
                 )
-        self.say("heartbeat", **{"epoch": self.number, "time": self._info.clock.now(), **more})
-        self.number += 1
+        self.write_line(
+            "heartbeat", **{"epoch": self.epoch_number, "time": self._info.clock.now(), **more}
+        )
+        self.epoch_number += 1
 
-    def snapshot(self, aggregates: Aggregates) -> None:
-        self.epoch()
+    def snapshot(self, aggregates: AggregationState) -> None:
+        self.end_epoch()
 
     def end(self, status: int) -> None:
-        self.say("exit", epochs=self.number, status=status)
+        self.write_line("exit", epochs=self.epoch_number, status=status)
 
     # --- the rest -------------------------------------------------------------------------------------
     def text(self, text: bytes) -> None:
-        self.say("text", text=text.decode("utf-8", "replace"))
+        self.write_line("text", text=text.decode("utf-8", "replace"))
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        self.say("drops", kind=kind, count=count)
+        self.write_line("drops", kind=kind, count=count)
         super().drop(kind, count, line)
 
 
-class _Reader:
+class _ClauseReader:
     """Of one clause.  read: a record's values; does: what its line says that it does to aggregations or to the tracing, for who merges;
     here: the actions that are done where the lines are made."""
 
-    def __init__(self, clause: Clause, info: Info) -> None:
-        self.read = make_key_reader(host_protocol.data_of(clause), info.actions.symbols)
+    def __init__(self, clause: Clause, info: TraceInfo) -> None:
+        self.read_values = make_key_reader(host_protocol.data_of(clause), info.actions.symbols)
         others = [
             action for action in clause.actions if action.row.records and not action.row.is_value
         ]
         names = [action.row.name for action in others if action.args or action.row.ends]
-        self.does = {"does": names} if names else {}
-        self.here = [action for action in others if not action.args]
+        self.deferred_members = {"does": names} if names else {}
+        self.local_actions = [action for action in others if not action.args]

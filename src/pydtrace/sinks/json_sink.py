@@ -17,24 +17,24 @@ from pydtrace.results.arrow_tables import json_default
 from .output_file import OutputSink
 
 if TYPE_CHECKING:
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.results.records import Record
 
 SCHEMA = 1
 
 
-class Json(OutputSink):
+class JsonSink(OutputSink):
     """The sink."""
 
-    def begin(self, info: Info) -> None:
-        self._decoder = info.decoder(self.fault)
-        self._say(type="begin", schema=SCHEMA, engine=info.engine, reason=info.reason)
+    def begin(self, info: TraceInfo) -> None:
+        self._decoder = info.make_decoder(self.fault)
+        self._write_line(type="begin", schema=SCHEMA, engine=info.engine, reason=info.reason)
 
-    def _say(self, **what: Any) -> None:
+    def _write_line(self, **members: Any) -> None:
         self.output.write(
             json.dumps(
-                what, ensure_ascii=False, default=json_default, separators=(",", ":")
+                members, ensure_ascii=False, default=json_default, separators=(",", ":")
             ).encode("utf-8", "replace")
             + b"\n"
         )
@@ -46,29 +46,34 @@ class Json(OutputSink):
         """One of the decoder's records."""
         found = record.to_dict()
         found["values"] = replace_nonfinite(found["values"])
-        self._say(type="record", **found)
+        self._write_line(type="record", **found)
 
     def text(self, text: bytes) -> None:
-        self._say(type="text", text=text.decode("utf-8", "replace"))
+        self._write_line(type="text", text=text.decode("utf-8", "replace"))
 
     def fault(self, text: str, count: int = 0) -> None:
         super().fault(text)
-        self._say(type="error", message=text, **({"count": count} if count else {}))
+        self._write_line(type="error", message=text, **({"count": count} if count else {}))
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        self._say(type="drop", kind=kind, count=count)
+        self._write_line(type="drop", kind=kind, count=count)
         super().drop(kind, count, line)
 
-    def snapshot(self, aggregates: Aggregates) -> None:
-        for definition in aggregates.unprinted():
-            for key, value in aggregates.snapshot(definition).items():
-                self._say(type="aggregation", name=definition.name, keys=list(key), **shown(value))
+    def snapshot(self, aggregates: AggregationState) -> None:
+        for definition in aggregates.unprinted_definitions():
+            for key, value in aggregates.take_snapshot(definition).items():
+                self._write_line(
+                    type="aggregation",
+                    name=definition.name,
+                    keys=list(key),
+                    **make_value_members(value),
+                )
 
     def end(self, status: int) -> None:
-        self._say(type="end", status=status)
+        self._write_line(type="end", status=status)
 
 
-def shown(value: aggregation_values.Value) -> dict[str, Any]:
+def make_value_members(value: aggregation_values.Value) -> dict[str, Any]:
     """A value's members in its object."""
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, aggregation_values.Histogram):

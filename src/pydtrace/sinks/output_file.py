@@ -66,7 +66,7 @@ class Output:
             raise OutputError(f"failed to write to {self.name}: {error.strerror}") from None
 
 
-def show(text: str) -> None:
+def write_stdout(text: str) -> None:
     """A text on the standard output; bytes that are no UTF-8 stand in it as surrogates, and go out as they are."""
     Output(1, "<stdout>").write(text.encode("utf-8", "surrogateescape"))
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from pydtrace.engine import EngineError
 from pydtrace.results import aggregation_values, arrow_tables
 
-from .atomic_file import Aside
+from .atomic_file import AtomicFile
 from .output_file import OutputSink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.program.program import AggDef
     from pydtrace.results.records import Record
 
@@ -42,54 +42,54 @@ _AGGREGATIONS = (
 )
 
 
-class Parquet(OutputSink):
+class ParquetSink(OutputSink):
     """Texts of printa() go to the output as ever."""
 
     def __init__(self, output: Output, notify: Notify, path: str) -> None:
         super().__init__(output, notify)
-        self._file = Aside(path)
+        self._file = AtomicFile(path)
         self._writer: Any = None
         self._rows: list[Record] = []
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         try:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
             raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
         self._arrow = pyarrow
-        self._decoder = info.decoder(self.fault)
+        self._decoder = info.make_decoder(self.fault)
         self._columns = arrow_tables.value_columns(info.program)
         self._schema = arrow_tables.make_schema(
             pyarrow, [*arrow_tables.FIXED_COLUMNS, *self._columns.items()]
         )
-        self._writer = self._open(self._file, self._schema)
+        self._writer = self._open_writer(self._file, self._schema)
 
-    def _open(self, file: Aside, schema: Any) -> Any:
-        with file.checked():
-            return self._arrow.parquet.ParquetWriter(file.make(), schema)
+    def _open_writer(self, file: AtomicFile, schema: Any) -> Any:
+        with file.report_errors():
+            return self._arrow.parquet.ParquetWriter(file.create_file(), schema)
 
     def records(self, buffer: bytes) -> None:
         self._rows += self._decoder.decode(buffer)
         if len(self._rows) >= _BATCH:
-            self._flush()
+            self._flush_rows()
 
     def close(self) -> None:
         if self._writer:
-            with self._file.checked(), self._writer:
-                self._flush()
-            self._file.done()
+            with self._file.report_errors(), self._writer:
+                self._flush_rows()
+            self._file.commit_file()
 
-    def _flush(self) -> None:
+    def _flush_rows(self) -> None:
         rows, self._rows = self._rows, []
         if not rows:
             return
-        with self._file.checked():
+        with self._file.report_errors():
             self._writer.write_table(
                 arrow_tables.make_record_table(self._arrow, self._columns, self._schema, rows)
             )
 
-    def snapshot(self, aggregates: Aggregates) -> None:
+    def snapshot(self, aggregates: AggregationState) -> None:
         rows = [
             row
             for definition in aggregates.program.aggregations
@@ -97,17 +97,19 @@ class Parquet(OutputSink):
         ]
         schema = arrow_tables.make_schema(self._arrow, _AGGREGATIONS)
         base, ending = os.path.splitext(self._file.path)
-        file = Aside(f"{base}.aggregations{ending}")
+        file = AtomicFile(f"{base}.aggregations{ending}")
         with (
-            file.checked(),
-            self._open(file, schema) as writer,
+            file.report_errors(),
+            self._open_writer(file, schema) as writer,
         ):  # arrow's own write_table() removes what it could not write to
             writer.write_table(self._arrow.Table.from_pylist(rows, schema=schema))
-        file.done()
+        file.commit_file()
 
     @staticmethod
-    def _aggregation_rows(definition: AggDef, aggregates: Aggregates) -> Iterator[dict[str, Any]]:
-        for key, value in aggregates.snapshot(definition).items():
+    def _aggregation_rows(
+        definition: AggDef, aggregates: AggregationState
+    ) -> Iterator[dict[str, Any]]:
+        for key, value in aggregates.take_snapshot(definition).items():
             row = {
                 "aggregation": definition.name,
                 "function": value.function,

@@ -12,63 +12,63 @@ from typing import TYPE_CHECKING
 from pydtrace.driver.sink import Sink
 
 if TYPE_CHECKING:
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
 
 
 class Tee(Sink):
     """shown: the sink that shows; others: those that look on."""
 
-    def __init__(self, shown: Sink, *others: Sink) -> None:
-        self._shown, self._others = shown, others
+    def __init__(self, primary: Sink, *observers: Sink) -> None:
+        self._primary, self._observers = primary, observers
 
-    def begin(self, info: Info) -> None:
-        for each in (*self._others, self._shown):
+    def begin(self, info: TraceInfo) -> None:
+        for each in (*self._observers, self._primary):
             each.begin(info)
 
     def records(self, buffer: bytes) -> None:
-        for each in (*self._others, self._shown):
+        for each in (*self._observers, self._primary):
             each.records(buffer)
 
     def text(self, text: bytes) -> None:
-        self._shown.text(text)
+        self._primary.text(text)
 
     def notice(self, text: str, error: bool = True) -> None:
-        self._shown.notice(text, error)
+        self._primary.notice(text, error)
 
     def fault(self, text: str, count: int = 0) -> None:
-        self._shown.fault(text, count)
+        self._primary.fault(text, count)
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        for each in (*self._others, self._shown):
+        for each in (*self._observers, self._primary):
             each.drop(kind, count, line)
 
-    def others_time(self) -> float:
-        return sum(each.others_time() for each in (*self._others, self._shown))
+    def other_users_time(self) -> float:
+        return sum(each.other_users_time() for each in (*self._observers, self._primary))
 
     def pause(self) -> None:
-        self._shown.pause()
+        self._primary.pause()
 
-    def snapshot(self, aggregates: Aggregates) -> None:
-        for each in (*self._others, self._shown):
+    def snapshot(self, aggregates: AggregationState) -> None:
+        for each in (*self._observers, self._primary):
             each.snapshot(aggregates)
 
     def end(self, status: int) -> None:
-        self._shown.end(status)
+        self._primary.end(status)
 
     def close(self) -> None:
         try:
-            for each in self._others:
+            for each in self._observers:
                 each.close()
         finally:
-            self._shown.close()
+            self._primary.close()
 
     def reopen(self, path: bytes) -> None:
-        self._shown.reopen(path)
+        self._primary.reopen(path)
 
     def truncate(self) -> None:
-        self._shown.truncate()
+        self._primary.truncate()
 
     def option_changed(self, name: str) -> None:
-        for each in (*self._others, self._shown):
+        for each in (*self._observers, self._primary):
             each.option_changed(name)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-PATIENCE = 2.0  # seconds that one look may take
-TOLD = 20  # lines
-_GIVEN = 30.0  # seconds of the thread that a user has in the beginning
-_LEFT, _LEFT_BY_ROOT = 8, 64  # threads that may wait for a user's for ever
+JOB_TIMEOUT = 2.0  # seconds that one look may take
+MAX_MESSAGES = 20  # lines
+_INITIAL_SECONDS = 30.0  # seconds of the thread that a user has in the beginning
+_MAX_HUNG, _MAX_HUNG_ROOT = 8, 64  # threads that may wait for a user's for ever
 
 
-def user_of(pid: int) -> int:
+def read_process_user(pid: int) -> int:
     """Who started a process, whatever it may do since and whoever may look at it; -1 where it is gone."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:
@@ -35,34 +35,34 @@ def user_of(pid: int) -> int:
     return canonical_uid(int(line.split()[1]))
 
 
-class Reader:
+class IoWorker:
     """The thread that reads; `since`: when it began with what it is at, or None."""
 
     def __init__(self, work: Callable[..., None]) -> None:
         self._work = work
         self._jobs: SimpleQueue[Any] = SimpleQueue()
-        self.since: float | None = None
+        self.job_start: float | None = None
         self.pid = 0
         self.user = ROOT  # who pays for it
         self.open = 0  # jobs that are not done
         self._lock = make_lock()
         self._thread = 0  # until it runs
-        start_thread(self._run)
+        start_thread(self._run_jobs)
 
     @property
-    def is_here(self) -> bool:
+    def is_current_thread(self) -> bool:
         """Whether it is its thread that asks."""
         return thread_id() == self._thread
 
-    def put(self, user: int, pid: int, *job: Any) -> None:
+    def add_job(self, user: int, pid: int, *job: Any) -> None:
         with self._lock:
             self.open += 1
         self._jobs.put((user, pid, *job))
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self._jobs.put(None)
 
-    def rest(self) -> list[Any]:
+    def remove_unstarted(self) -> list[Any]:
         """What it has not begun, which it does no more."""
         found = []
         with contextlib.suppress(Empty):
@@ -70,96 +70,96 @@ class Reader:
                 found.append(self._jobs.get_nowait())
         return [job for job in found if job]
 
-    def _run(self) -> None:
+    def _run_jobs(self) -> None:
         self._thread = thread_id()
         while job := self._jobs.get():
-            self.user, self.pid, self.since = job[0], job[1], time.monotonic()
+            self.user, self.pid, self.job_start = job[0], job[1], time.monotonic()
             self._work(*job[1:])
-            self.since = None
+            self.job_start = None
             with self._lock:
                 self.open -= 1
 
     @property
-    def hangs(self) -> bool:
-        since = self.since
-        return since is not None and time.monotonic() - since > PATIENCE
+    def is_hung(self) -> bool:
+        since = self.job_start
+        return since is not None and time.monotonic() - since > JOB_TIMEOUT
 
 
-class Looks:
+class QuotaWorker:
     """Work for a Reader, which is made when there is some.  told: what is to be known, each once; any number of processes may be
-    strange.  Who inherits has _work(), which the thread calls; _leave(), for what hangs; LEFT_OUT, what is told of a user who has no time
+    strange.  Who inherits has _do_work(), which the thread calls; _handle_hang(), for what hangs; LEFT_OUT, what is told of a user who has no time
     left; and SHARE, how much of each second of the thread a user other than root may have."""
 
-    LEFT_OUT = ""
-    SHARE = 1.0
+    QUOTA_MESSAGE = ""
+    TIME_SHARE = 1.0
 
     def __init__(self) -> None:
-        self._reader: Reader | None = None
-        self._hostile: set[int] = set()  # processes that have made a reader wait
-        self.told: list[str] = []
-        self._given = 0
+        self._worker: IoWorker | None = None
+        self._slow_processes: set[int] = set()  # processes that have made a reader wait
+        self.messages: list[str] = []
+        self._delivered = 0
         self._began = time.monotonic()
         self._spent: dict[int, float] = {}  # by user: seconds
-        self._waiting: dict[int, int] = {}  # by user: threads that were left
+        self._hung_threads: dict[int, int] = {}  # by user: threads that were left
 
-    def _put(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
-        if self._reader and self._reader.hangs:
-            self._abandon(self._reader)
-        self._give(user_of(pid) if pid else ROOT, pid, work, *arguments)
+    def _submit_job(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+        if self._worker and self._worker.is_hung:
+            self._abandon_worker(self._worker)
+        self._submit_for_user(read_process_user(pid) if pid else ROOT, pid, work, *arguments)
 
-    def _give(self, user: int, pid: int, *job: Any) -> None:
-        if pid not in self._hostile and self._may(user):
-            self._reader = self._reader or Reader(self._job)
-            self._reader.put(user, pid, *job)
+    def _submit_for_user(self, user: int, pid: int, *job: Any) -> None:
+        if pid not in self._slow_processes and self._has_quota(user):
+            self._worker = self._worker or IoWorker(self._run_job)
+            self._worker.add_job(user, pid, *job)
 
-    def _abandon(self, reader: Reader) -> None:
+    def _abandon_worker(self, reader: IoWorker) -> None:
         """It hangs.  What it was to do for others is done all the same."""
-        self._waiting[reader.user] = self._waiting.get(reader.user, 0) + 1
-        rest = reader.rest()
-        self._leave(reader)
+        self._hung_threads[reader.user] = self._hung_threads.get(reader.user, 0) + 1
+        rest = reader.remove_unstarted()
+        self._handle_hang(reader)
         for user, pid, *job in rest:
-            self._give(user, pid, *job)
+            self._submit_for_user(user, pid, *job)
 
-    def _may(self, user: int) -> bool:
+    def _has_quota(self, user: int) -> bool:
         """Whether there is time left for a user."""
-        left = self._waiting.get(user, 0) < (_LEFT_BY_ROOT if user == ROOT else _LEFT)
-        in_time = user == ROOT or self._spent.get(user, 0.0) < _GIVEN + self.SHARE * (
-            time.monotonic() - self._began
-        )
+        left = self._hung_threads.get(user, 0) < (_MAX_HUNG_ROOT if user == ROOT else _MAX_HUNG)
+        in_time = user == ROOT or self._spent.get(
+            user, 0.0
+        ) < _INITIAL_SECONDS + self.TIME_SHARE * (time.monotonic() - self._began)
         if not (left and in_time):
-            self._tell(f"user {user}: {self.LEFT_OUT}")
+            self._add_message(f"user {user}: {self.QUOTA_MESSAGE}")
         return left and in_time
 
-    def _job(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
-        reader = self._reader
-        if reader is not None and reader.is_here and self._may(reader.user):
-            self._work(pid, work, *arguments)
-            self._pay(reader)
+    def _run_job(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+        reader = self._worker
+        if reader is not None and reader.is_current_thread and self._has_quota(reader.user):
+            self._do_work(pid, work, *arguments)
+            self._charge_time(reader)
 
-    def _pay(self, reader: Reader) -> None:
+    def _charge_time(self, reader: IoWorker) -> None:
         """What was done since it began, or was paid for last."""
         now = time.monotonic()
-        if reader is self._reader and reader.since is not None:
-            self._spent[reader.user] = self._spent.get(reader.user, 0.0) + now - reader.since
-            reader.since = now
+        if reader is self._worker and reader.job_start is not None:
+            self._spent[reader.user] = self._spent.get(reader.user, 0.0) + now - reader.job_start
+            reader.job_start = now
 
-    def _work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
+    def _do_work(self, pid: int, work: Callable[..., None], *arguments: Any) -> None:
         raise NotImplementedError
 
-    def _leave(self, reader: Reader) -> None:
+    def _handle_hang(self, reader: IoWorker) -> None:
         raise NotImplementedError
 
-    def _tell(self, text: str) -> None:
-        if text not in self.told and len(self.told) < TOLD:
-            self.told.append(text)
+    def _add_message(self, text: str) -> None:
+        if text not in self.messages and len(self.messages) < MAX_MESSAGES:
+            self.messages.append(text)
 
-    def news(self) -> list[str]:
+    def drain_messages(self) -> list[str]:
         """What has been told since the last call."""
-        found = self.told[self._given :]
-        self._given += len(found)
+        found = self.messages[self._delivered :]
+        self._delivered += len(found)
         return found
 
     def close(self) -> None:
-        if self._reader:
-            self._reader.end()
-            self._reader = None
+        if self._worker:
+            self._worker.stop()
+            self._worker = None

@@ -448,7 +448,7 @@ def _process_sites(pid: int) -> Finding:
             str(error),
             "pyusdt list FILE shows those of a program or a library",
         )
-    if told := LISTENERS.news():
+    if told := LISTENERS.drain_messages():
         return Finding(
             "USDT probes",
             False,

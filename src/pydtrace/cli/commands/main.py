@@ -17,7 +17,7 @@ from pydtrace import terminal_colour
 from pydtrace.cli import std_streams
 from pydtrace.cli.machine_limits import host_limit
 from pydtrace.process.process_names import parse_pid
-from pydtrace.sinks.output_file import OutputError, show
+from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.suggestions import append_hint, did_you_mean
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -140,15 +140,15 @@ def list_command(options: Namespace) -> int:
             f"{PROGRAM}: not listed: the probes of {escape_for_terminal(left[0])}{others}: the process has more than there is room for",
             file=sys.stderr,
         )
-    for line in LISTENERS.news():
+    for line in LISTENERS.drain_messages():
         print(f"{PROGRAM}: {escape_for_terminal(line)}", file=sys.stderr)
     if not probes:  # so a file or a process was named: without either, this process has probes
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     if options.json:
-        show(probe_json(probes))
+        write_stdout(probe_json(probes))
     else:
         several = options.file is None and options.pid is None
-        show(probe_text(probes if options.all else found.folded(probes), several))
+        write_stdout(probe_text(probes if options.all else found.folded(probes), several))
     return 0
 
 
@@ -156,7 +156,7 @@ def doctor_command(options: Namespace) -> int:
     from . import doctor
 
     findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
-    show(finding_report(findings) if options.report else finding_text(findings))
+    write_stdout(finding_report(findings) if options.report else finding_text(findings))
     return 1 if any(each.good is False for each in findings) else 0
 
 
@@ -169,7 +169,7 @@ def dump_command(options: Namespace) -> int:
         if isinstance(each, Exception):
             refused.append(each)
             continue
-        show(dump.as_json(*each) if options.json else "\n" * (shown > 0) + dump.text(*each))
+        write_stdout(dump.as_json(*each) if options.json else "\n" * (shown > 0) + dump.text(*each))
         shown += 1
     for error in refused[:-1]:
         print(f"{PROGRAM}: {escape_for_terminal(str(error))}", file=sys.stderr)
@@ -189,7 +189,7 @@ def profile_command(options: Namespace) -> int:
         return 2
     try:
         found = profile.collect(options)
-        show(profile.output(found, options))
+        write_stdout(profile.output(found, options))
     except EndedBeforePython as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return profile.exit_status(error.status) or 1
@@ -197,7 +197,7 @@ def profile_command(options: Namespace) -> int:
         raise Failure(error) from None
     except OSError as error:
         raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
-    return profile.exit_status(found.status)
+    return profile.exit_status(found.exit_status)
 
 
 def top_command(options: Namespace) -> int:
@@ -206,7 +206,7 @@ def top_command(options: Namespace) -> int:
     try:
         if options.once or not sys.stdout.isatty():
             tables, foot = top.tables(options.interval)
-            show(
+            write_stdout(
                 "\n".join(columns(rows) for rows in tables) + "".join(f"{line}\n" for line in foot)
             )
         else:
@@ -219,14 +219,14 @@ def top_command(options: Namespace) -> int:
 def scripts_command(_: Namespace) -> int:
     from . import scripts
 
-    show(columns(scripts.table()))
+    write_stdout(columns(scripts.table()))
     return 0
 
 
 def show_command(options: Namespace) -> int:
     from . import scripts
 
-    show(scripts.Script(options.name).text)
+    write_stdout(scripts.Script(options.name).text)
     return 0
 
 
@@ -251,7 +251,7 @@ def stub_command(options: Namespace) -> int:
     try:
         text = stub(options.file)
         if path == "-":
-            show(text)
+            write_stdout(text)
         else:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -303,21 +303,21 @@ class Version(argparse.Action):
     ) -> None:
         from pydtrace.cli.pydtrace.usage import versions
 
-        show(versions())
+        write_stdout(versions())
         parser.exit()
 
 
 def complete_command(options: Namespace) -> int:
     from .complete import text
 
-    show(text(options.shell, options.line, COMMANDS))
+    write_stdout(text(options.shell, options.line, COMMANDS))
     return 0
 
 
 def completion_command(options: Namespace) -> int:
     from .complete import script
 
-    show(script(options.shell))
+    write_stdout(script(options.shell))
     return 0
 
 

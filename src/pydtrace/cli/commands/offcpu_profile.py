@@ -19,7 +19,7 @@ from pydtrace.options import Options
 from pydtrace.process.identity import is_alive
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import ProcessNotFound, StackReadError
-from pydtrace.sinks.offcpu_sink import PER_SECOND, Waits, script
+from pydtrace.sinks.offcpu_sink import UNITS_PER_SECOND, OffCpuSink, make_script
 from pydtrace.untrusted.watchdog import watchdog
 
 TYPE_CHECKING = False
@@ -58,13 +58,13 @@ def _open(driver: Driver, program: Any) -> None:
 
 def _compiled(settings: Options, target: int, options: Namespace) -> Any:
     compiler = Compiler(settings, default_macros(target), kernel=KernelBtf())
-    compiler.add(script(options.frames, options.subprocesses), None)
+    compiler.add(make_script(options.frames, options.subprocesses), None)
     return compiler.finish()
 
 
 def _traced(driver: Driver, options: Namespace) -> Profile:
-    profile = Profile(PER_SECOND, "waits", exact=True)
-    waits = Waits(profile, options.lines, options.threads)
+    profile = Profile(UNITS_PER_SECOND, "waits", is_exact=True)
+    waits = OffCpuSink(profile, options.lines, options.threads)
     with Interrupts(driver):
         driver.begin(waits)
         began = time.monotonic_ns()
@@ -72,16 +72,16 @@ def _traced(driver: Driver, options: Namespace) -> Profile:
             with watchdog(
                 f"pyusdt: process {options.pid} does not let its memory be read: gave up"
             ):
-                waits.waited(options.pid, began)
+                waits.add_waiting_threads(options.pid, began)
 
         def between() -> None:
-            waits.now = time.monotonic_ns()
-            if options.duration and waits.now - began >= options.duration * 1_000_000_000:
+            waits.last_time = time.monotonic_ns()
+            if options.duration and waits.last_time - began >= options.duration * 1_000_000_000:
                 driver.stopping = True
 
         driver.run(_POLL, between)
-    waits.finish()
-    profile.seconds = (waits.now - began) / 1e9
+    waits.end_intervals()
+    profile.seconds = (waits.last_time - began) / 1e9
     for text in dict.fromkeys(waits.notices):
         sys.stderr.write(f"pyusdt: {text}\n")
     return profile

@@ -18,7 +18,7 @@ from pydtrace.engine import Targets
 from pydtrace.profile.sampler import WORDS, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
-from pydtrace.sinks.atomic_file import Aside
+from pydtrace.sinks.atomic_file import AtomicFile
 from pydtrace.untrusted.watchdog import watchdog
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ class Clock:
             time.sleep(self._next - now)
         elif now - self._next > self._period:
             missed = int((now - self._next) / self._period)
-            self._profile.missed += missed
+            self._profile.missed_rounds += missed
             self._next += missed * self._period
 
     @property
@@ -59,11 +59,11 @@ class Clock:
 class Sampling:
     """What signals say (cli/pydtrace/signals.py)."""
 
-    shown, patience = False, None
+    output_complete, command_timeout = False, None
 
     def __init__(self, command: Command | None) -> None:
         self.targets = Targets((), command)
-        self.stopping = self.interrupted = self.hurry = False
+        self.stopping = self.interrupted = self.aborting = False
 
 
 class Share:
@@ -111,7 +111,7 @@ def sample(
             look_for_children.run(sampler.add_children)
         sampler.retry_waiting(fresh=not retry)
         if not sampler.sample_processes() or (
-            options.pid is not None and not sampler.has_processes and not profile.looks
+            options.pid is not None and not sampler.has_processes and not profile.rounds
         ):
             break
         if shows and tell:
@@ -143,11 +143,11 @@ def collect(options: Namespace) -> Profile:
         try:
             why_none = _collect(options, profile, sampling)
             if command and command.poll():
-                profile.status = os.waitstatus_to_exitcode(command.status)
+                profile.exit_status = os.waitstatus_to_exitcode(command.status)
         finally:
             if command:
                 command.stop(sampling)
-    if not profile.looks:
+    if not profile.rounds:
         if sampling.stopping and why_none:
             raise StackReadError(f"interrupted before a Python was seen; the last look: {why_none}")
         if command and command.poll():
@@ -203,13 +203,13 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> StackR
 
 def write(path: str, text: str) -> None:
     """A file that is there when it is whole.  Raises report.output.OutputError."""
-    aside = Aside(path)
+    aside = AtomicFile(path)
     with (
-        aside.checked(),
-        open(aside.make(), "w", encoding="utf-8", errors="backslashreplace") as file,
+        aside.report_errors(),
+        open(aside.create_file(), "w", encoding="utf-8", errors="backslashreplace") as file,
     ):
         file.write(text)
-    aside.done()
+    aside.commit_file()
 
 
 def title(options: Namespace) -> str:
@@ -218,18 +218,21 @@ def title(options: Namespace) -> str:
 
 def output(profile: Profile, options: Namespace) -> str:
     """Writes the files; the text for the standard output."""
-    from pydtrace.profile.flamegraph import flame
-    from pydtrace.profile.folded import folded
-    from pydtrace.profile.profile_table import head, text, unseen
-    from pydtrace.profile.speedscope import speedscope
+    from pydtrace.profile.flamegraph import render_flamegraph
+    from pydtrace.profile.folded import fold_stacks
+    from pydtrace.profile.profile_table import render_head, render_profile, render_unseen
+    from pydtrace.profile.speedscope import make_speedscope
 
     if options.speedscope:
-        write(options.speedscope, json.dumps(speedscope(profile, title(options))))
+        write(options.speedscope, json.dumps(make_speedscope(profile, title(options))))
     if options.svg:
-        write(options.svg, flame(profile, f"{title(options)}: {head(profile)}".rstrip()))
+        write(
+            options.svg,
+            render_flamegraph(profile, f"{title(options)}: {render_head(profile)}".rstrip()),
+        )
     if options.folded:
-        sys.stderr.write(unseen(profile))
-    return folded(profile) if options.folded else text(profile)
+        sys.stderr.write(render_unseen(profile))
+    return fold_stacks(profile) if options.folded else render_profile(profile)
 
 
 def check(options: Namespace) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from pydtrace._tracer import Memory
-from pydtrace.untrusted.io_worker import PATIENCE, Looks, user_of
+from pydtrace.untrusted.io_worker import JOB_TIMEOUT, QuotaWorker, read_process_user
 from pydtrace.untrusted.user_quota import ROOT
 
 TYPE_CHECKING = False
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Listeners(Looks):
+class Listeners(QuotaWorker):
     """told: which processes do not let their memory be read."""
 
-    LEFT_OUT = "who listens to the probes of its processes is not known: reading their memory takes too long"
+    QUOTA_MESSAGE = "who listens to the probes of its processes is not known: reading their memory takes too long"
 
     def of(self, pid: int, addresses: Iterable[int]) -> dict[int, int]:
         """{address: how many tracers the semaphore there counts}; what can not be known is not in it."""
         found: dict[int, int] = {}
-        done, user = threading.Event(), user_of(pid)
-        if pid in self._hostile or (user != ROOT and self._waiting.get(user)):
+        done, user = threading.Event(), read_process_user(pid)
+        if pid in self._slow_processes or (user != ROOT and self._hung_threads.get(user)):
             return {}
-        self._put(pid, _read, pid, list(addresses), found, done)
-        reader = self._reader
-        if reader is None or done.wait(PATIENCE):
+        self._submit_job(pid, _read, pid, list(addresses), found, done)
+        reader = self._worker
+        if reader is None or done.wait(JOB_TIMEOUT):
             return found
-        self._abandon(reader)
+        self._abandon_worker(reader)
         return {}
 
-    def _work(self, pid: int, work: Any, *arguments: Any) -> None:
+    def _do_work(self, pid: int, work: Any, *arguments: Any) -> None:
         work(*arguments)
 
-    def _leave(self, reader: Any) -> None:
-        self._hostile.add(reader.pid)
-        self._tell(
+    def _handle_hang(self, reader: Any) -> None:
+        self._slow_processes.add(reader.pid)
+        self._add_message(
             f"process {reader.pid} does not let its memory be read: who listens to its probes is not known"
         )
-        self._reader = None
+        self._worker = None
 
 
 def _read(pid: int, addresses: list[int], found: dict[int, int], done: threading.Event) -> None:

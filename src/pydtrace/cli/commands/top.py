@@ -20,7 +20,7 @@ from pydtrace._tracer import list_probes, list_ring_usage
 from pydtrace.engine.kernel import bpf_tracers
 from pydtrace.process import process_names
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
-from pydtrace.untrusted.io_worker import user_of
+from pydtrace.untrusted.io_worker import read_process_user
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .list_command import raised, semaphores, without_places
@@ -241,7 +241,7 @@ class Looks:
 
     def _semaphores(self, pid: int) -> tuple[set[int], set[str]]:
         """None where the files of its user's processes have taken too long already."""
-        time_left = self._time.setdefault(user_of(pid), CpuTimeBudget(*_FILES))
+        time_left = self._time.setdefault(read_process_user(pid), CpuTimeBudget(*_FILES))
         if not time_left.is_available:
             return set(), set()
         with time_left.charge_time():
@@ -315,7 +315,7 @@ def foot(rows: list[Row], kernel: Sequence[KernelRow] = (), counting: bool = Fal
         told
         + [_RUNS if counting else _LACK] * bool(kernel)
         + [_UNCOUNTED] * any(row.others for row in rows)
-        + LISTENERS.told
+        + LISTENERS.messages
     )
 
 
@@ -345,12 +345,12 @@ def watch(interval: float) -> None:
         raise NoScreen(
             "a screen needs rich: pip install pyusdt[live]; --once prints a table without it"
         ) from None
-    from pydtrace.sinks.live.terminal_sink import Keys
+    from pydtrace.sinks.live.terminal_sink import KeyReader
 
     console = Console(highlight=False, markup=False, emoji=False)
     with (
         bpf_tracers.RunStatistics() as statistics,
-        Keys(sys.stdin.fileno()) as keys,
+        KeyReader(sys.stdin.fileno()) as keys,
         Live(console=console, screen=True, auto_refresh=False) as screen,
     ):
         _watch(keys, screen, interval, not statistics.reason)
@@ -361,7 +361,7 @@ def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:
     due = 0.0
     try:
         while True:
-            pressed = list(keys.pressed())
+            pressed = list(keys.read_keys())
             for key in pressed:
                 if key == "q":
                     return

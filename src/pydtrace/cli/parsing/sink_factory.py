@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def _text(output: Output, notify: Notify, _: str | None) -> Sink:
-    from pydtrace.sinks.dtrace_text_sink import Text
+    from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 
-    return Text(output, notify)
+    return DtraceTextSink(output, notify)
 
 
 SCHEMAS = ("1", "2")  # of --json
@@ -28,24 +28,24 @@ SCHEMAS = ("1", "2")  # of --json
 
 def _json(output: Output, notify: Notify, schema: str | None) -> Sink:
     if schema == "2":
-        from pydtrace.sinks.host_protocol_sink import Lines
+        from pydtrace.sinks.host_protocol_sink import HostProtocolSink
 
-        return Lines(output, notify)
-    from pydtrace.sinks.json_sink import Json
+        return HostProtocolSink(output, notify)
+    from pydtrace.sinks.json_sink import JsonSink
 
-    return Json(output, notify)
+    return JsonSink(output, notify)
 
 
 def _parquet(output: Output, notify: Notify, path: str | None) -> Sink:
-    from pydtrace.sinks.parquet_sink import Parquet
+    from pydtrace.sinks.parquet_sink import ParquetSink
 
-    return Parquet(output, notify, path or "")  # the option needs one
+    return ParquetSink(output, notify, path or "")  # the option needs one
 
 
 def _live(output: Output, notify: Notify, _: str | None) -> Sink:
-    from pydtrace.sinks.live.terminal_sink import Live
+    from pydtrace.sinks.live.terminal_sink import TerminalSink
 
-    return Live(output, notify)
+    return TerminalSink(output, notify)
 
 
 def port_of(text: str) -> int:
@@ -56,29 +56,29 @@ def port_of(text: str) -> int:
 
 
 def _web(output: Output, notify: Notify, port: str | None) -> Sink:
-    from pydtrace.sinks.live.web_sink import Web
+    from pydtrace.sinks.live.web_sink import WebSink
 
-    return Web(output, notify, port_of(port or "0"))
+    return WebSink(output, notify, port_of(port or "0"))
 
 
 def _html(output: Output, notify: Notify, path: str | None) -> Sink:
-    from pydtrace.sinks.live.web_sink import Html
+    from pydtrace.sinks.live.web_sink import HtmlSink
 
-    return Html(output, notify, path or "")  # the option needs one
+    return HtmlSink(output, notify, path or "")  # the option needs one
 
 
 def _perfetto(output: Output, notify: Notify, path: str | None) -> Sink:
-    from pydtrace.sinks.timeline.perfetto_writer import Perfetto
-    from pydtrace.sinks.timeline.timeline_sink import Timeline
+    from pydtrace.sinks.timeline.perfetto_writer import PerfettoWriter
+    from pydtrace.sinks.timeline.timeline_sink import TimelineSink
 
-    return Timeline(output, notify, path or "", Perfetto)  # the option needs one
+    return TimelineSink(output, notify, path or "", PerfettoWriter)  # the option needs one
 
 
 def _chrome(output: Output, notify: Notify, path: str | None) -> Sink:
-    from pydtrace.sinks.timeline.chrome_trace_writer import Chrome
-    from pydtrace.sinks.timeline.timeline_sink import Timeline
+    from pydtrace.sinks.timeline.chrome_trace_writer import ChromeTraceWriter
+    from pydtrace.sinks.timeline.timeline_sink import TimelineSink
 
-    return Timeline(output, notify, path or "", Chrome)  # the option needs one
+    return TimelineSink(output, notify, path or "", ChromeTraceWriter)  # the option needs one
 
 
 def address(text: str) -> tuple[str, int]:
@@ -90,9 +90,9 @@ def address(text: str) -> tuple[str, int]:
 
 
 def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
-    from pydtrace.sinks.metrics.metrics_sink import Metrics
+    from pydtrace.sinks.metrics.metrics_sink import MetricsSink
 
-    return Metrics(output, notify, address(text or ""))
+    return MetricsSink(output, notify, address(text or ""))
 
 
 TEXT = _text
@@ -112,17 +112,17 @@ def beside(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:
     """The sink, with those beside it that options ask for."""
     others: list[Sink] = []
     if "alert" in options:
-        from pydtrace.sinks.alerts.alerts_sink import Alerts
+        from pydtrace.sinks.alerts.alerts_sink import AlertsSink
 
-        others.append(Alerts(notify))
+        others.append(AlertsSink(notify))
     if "otlp" in options:
-        from pydtrace.sinks.otel.otlp_sink import Otlp
+        from pydtrace.sinks.otel.otlp_sink import OtlpSink
 
-        others.append(Otlp(notify, options["otlp"]))
+        others.append(OtlpSink(notify, options["otlp"]))
     if "spans" in options:
-        from pydtrace.sinks.otel.spans_sink import Spans
+        from pydtrace.sinks.otel.spans_sink import SpansSink
 
-        others.append(Spans(notify, options["spans"]))
+        others.append(SpansSink(notify, options["spans"]))
     if not others:
         return sink
     from pydtrace.sinks.tee import Tee

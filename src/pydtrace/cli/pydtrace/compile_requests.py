@@ -17,7 +17,7 @@ from pydtrace.dlang.compile_errors import GenerationError, LibraryError, Preproc
 from pydtrace.dlang.front.probe_descriptions import OWN
 from pydtrace.engine import Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
-from pydtrace.sinks.output_file import show
+from pydtrace.sinks.output_file import write_stdout
 from pydtrace.suggestions import append_hint, closest_match
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -132,7 +132,7 @@ def show_dumps(arguments: Arguments, stage: str) -> None:
         text = text_of(request)
         given = [request.script or PROGRAM, *arguments.operands]
         compiler = Compiler(arguments.options, arguments=given, kernel=KernelBtf())
-        show(dump(stage, compiler, text, request.script, request.level) + "\n")
+        write_stdout(dump(stage, compiler, text, request.script, request.level) + "\n")
 
 
 def all_probes(arguments: Arguments) -> list[Any]:

@@ -26,7 +26,7 @@ from pydtrace.dlang.front.probe_descriptions import OWN
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, NoSuchProcess, Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
-from pydtrace.sinks.output_file import Output, OutputError, show
+from pydtrace.sinks.output_file import Output, OutputError, write_stdout
 from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -191,9 +191,9 @@ def open_output(path: str | None) -> Output:
 
 
 def show_version(verbose: int) -> int:
-    show(f"{PROGRAM}: D {VERSION}\n")
+    write_stdout(f"{PROGRAM}: D {VERSION}\n")
     if verbose:
-        show(f"This is pydtrace, {versions()}")
+        write_stdout(f"This is pydtrace, {versions()}")
     return 0
 
 
@@ -396,7 +396,7 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
 
             def between() -> None:
                 interrupts.answer()
-                if driver.over:
+                if driver.is_over:
                     progress.clear()
                 elif driver.engine.span:
                     progress.replaying(driver.engine.now(), driver.engine.span)
@@ -409,9 +409,9 @@ def run(arguments: Arguments, driver: Driver, output: Output) -> int:
         if isinstance(error, BrokenPipeError):
             raise
         raise Failure(f"processing aborted: {error.strerror or error}") from None
-    if driver.costly:
+    if driver.exceeded_cpu_limit:
         return _COSTLY
-    return _LOST if arguments.strict and driver.lost else driver.status or 0
+    return _LOST if arguments.strict and driver.has_drops else driver.exit_status or 0
 
 
 # --- main --------------------------------------------------------------------------
@@ -443,7 +443,7 @@ def dispatch(argv: list[str]) -> int:
         if arguments.mode == "version":
             return show_version(arguments.verbose)
         if arguments.mode in _TEXTS:
-            show(_TEXTS[arguments.mode]())
+            write_stdout(_TEXTS[arguments.mode]())
             return 0
         if arguments.dump:
             show_dumps(arguments, arguments.dump)

@@ -49,14 +49,16 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         driver = self._driver
-        if time.monotonic() - self._first < _SAME and (driver.targets.command or not driver.shown):
+        if time.monotonic() - self._first < _SAME and (
+            driver.targets.command or not driver.output_complete
+        ):
             return
-        if driver.hurry:
+        if driver.aborting:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         if not driver.stopping:
             self._newline, self._first = True, time.monotonic()
-        driver.hurry, driver.stopping, driver.interrupted = driver.stopping, True, True
+        driver.aborting, driver.stopping, driver.interrupted = driver.stopping, True, True
 
     def answer(self) -> None:
         """Between two looks at the engine: show that the first was seen."""

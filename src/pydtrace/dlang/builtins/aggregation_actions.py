@@ -59,14 +59,14 @@ class Printa(Action):
 
     def perform(self, run, action, record):
         found = run.aggregates
-        aggdefs = [found.definition(symbol) for symbol in action.args]
+        aggdefs = [found.find_definition(symbol) for symbol in action.args]
         if action.fmt is None:
-            text = found.text(aggdefs)
+            text = found.render_printa(aggdefs)
         else:
-            text = run.texts.of_aggregations(
-                action, found.joined(aggdefs), found.order(), found.normal
+            text = run.format_renderer.render_aggregations(
+                action, found.read_joined(aggdefs), found.sort_order(), found.find_divisor
             )
-        found.printed(aggdefs)
+        found.mark_printed(aggdefs)
         run.sink.text(text)
 
 
@@ -92,7 +92,7 @@ class _OfOne(Action):
         need_aggregation(call, call.args[0], 1, self.tag)
 
     def definition(self, run, action):
-        return run.aggregates.definition(action.args[0])
+        return run.aggregates.find_definition(action.args[0])
 
 
 class Clear(_OfOne):
@@ -133,7 +133,7 @@ class Normalize(_OfOne):
             read_integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1
         )  # as in dtrace, without its sign
         if divisor == 0:
-            run.complain(record, "normalize( ) by 0: the values stay as they are")
+            run.report_error(record, "normalize( ) by 0: the values stay as they are")
             return
         run.aggregates.normalize(self.definition(run, action), divisor)
 

@@ -19,7 +19,7 @@ class Exit(Action):
         super().follow(flow, call)
 
     def perform(self, run, action, record):
-        run.status = read_integer(action.data[0], record)
+        run.exit_status = read_integer(action.data[0], record)
 
 
 class Setopt(Action):
@@ -47,7 +47,7 @@ class Raise(Action):
     destructive = True
 
     def perform(self, run, action, record):
-        run.signal(read_integer(action.data[0], record), record)
+        run.send_signal(read_integer(action.data[0], record), record)
 
 
 class Stop(Action):
@@ -57,7 +57,7 @@ class Stop(Action):
     def perform(self, run, action, record):
         from signal import SIGSTOP
 
-        run.signal(SIGSTOP, record)
+        run.send_signal(SIGSTOP, record)
 
 
 ROWS = [

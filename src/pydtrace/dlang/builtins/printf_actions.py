@@ -48,7 +48,7 @@ class Printf(Formatted):
 
     def perform(self, run, action, record):
         """One that has addresses to name in it."""
-        run.sink.text(run.texts.of_record(action, record))
+        run.sink.text(run.format_renderer.render_record(action, record))
 
 
 class System(Formatted):
@@ -56,7 +56,7 @@ class System(Formatted):
     destructive = True
 
     def perform(self, run, action, record):
-        run.command(run.texts.of_record(action, record))
+        run.run_command(run.format_renderer.render_record(action, record))
 
 
 class Freopen(Formatted):
@@ -76,7 +76,7 @@ class Freopen(Formatted):
             super().check(call)
 
     def perform(self, run, action, record):
-        run.reopen(run.texts.of_record(action, record), record)
+        run.reopen_output(run.format_renderer.render_record(action, record), record)
 
 
 ROWS = [Printf(), System(), Freopen()]

@@ -23,7 +23,7 @@ class PendingSamples:
 
     def add_samples(self, sampler: Any, probe: int, pid: int, until: int) -> None:
         """until: no sample is later (ns)."""
-        when, found = sampler.look(pid)
+        when, found = sampler.sample_process(pid)
         called = read_comm(pid)
         self._rows += [(min(when, until), probe, pid, called, *each) for each in found]
 

@@ -632,8 +632,8 @@ class KernelEngine(Engine):
             )
             self._poller.register(self._unwinder_maps.fd, select.POLLIN)
             self._request_named()
-            self.interpreters.settle()
-            self.interpreters.natives.settle()
+            self.interpreters.wait_until_idle()
+            self.interpreters.natives.wait_until_idle()
             self._request_unnamed()
         if self.options.get("programstime"):
             self._statistics = RunStatistics()
@@ -691,8 +691,8 @@ class KernelEngine(Engine):
             if self._finder.scan_process(pid):
                 self._attach_new()
             if self._unwinder_maps and self._has_tables:
-                self.interpreters.natives.ask(pid, 0)
-                self.interpreters.natives.settle()
+                self.interpreters.natives.locate_code(pid, 0)
+                self.interpreters.natives.wait_until_idle()
         except OSError:
             pass  # it was killed
         self._command_hold.resume_command()
@@ -704,7 +704,7 @@ class KernelEngine(Engine):
             self._request_unwind_data(pid)
         if self._command and self._has_tables:
             pid = self._command.pid
-            self.interpreters.natives.expect(
+            self.interpreters.natives.preload_files(
                 [file.path for file in self._finder.files.values() if pid in file.pids]
             )
 
@@ -719,7 +719,7 @@ class KernelEngine(Engine):
                 )
             ) - {os.getpid()}
             for pid in sorted(pids)[:_UNNAMED_LIMIT]:
-                self.interpreters.natives.ask(pid, 0)
+                self.interpreters.natives.locate_code(pid, 0)
 
     def _follow_forks(self) -> None:
         """Last, so that a process is known while what else there is at its end runs."""
@@ -739,9 +739,9 @@ class KernelEngine(Engine):
             pass  # children are looked at when they fire
 
     def _request_unwind_data(self, pid: int) -> None:
-        self.interpreters.ask(pid, 0)
+        self.interpreters.identify_process(pid, 0)
         if self._has_tables:
-            self.interpreters.natives.ask(pid, 0)
+            self.interpreters.natives.locate_code(pid, 0)
 
     def _fire_probe(self, ident: int, when: int = 0) -> None:
         if ident in self._self_fired:
@@ -902,7 +902,7 @@ class KernelEngine(Engine):
                 and self._unwinder_maps
                 and self._has_tables
             ):
-                self.interpreters.natives.ask(pid, 0)  # before it fires, or forks
+                self.interpreters.natives.locate_code(pid, 0)  # before it fires, or forks
         if found:
             self._attach_new()
             for pid in self._pids if self._unwinder_maps else ():
@@ -1017,7 +1017,7 @@ class KernelEngine(Engine):
         self.maps.remove_keys(map_index, keys)
 
     def name_of(self, pid: int, address: int) -> str | None:
-        return self.interpreters.name(pid, address) if self.interpreters and pid else None
+        return self.interpreters.name_frame(pid, address) if self.interpreters and pid else None
 
     def maps_of(self, pid: int) -> Sequence[str]:
         return self._finder.maps_of(pid)
@@ -1045,7 +1045,7 @@ class KernelEngine(Engine):
         ]
 
     def _unwind_warnings(self) -> list[str]:
-        return self.interpreters.news() if self.interpreters else []
+        return self.interpreters.drain_messages() if self.interpreters else []
 
     def programs_time(self) -> float:
         return sum(map(read_run_time, self._programs.values())) / 1e9 if self._statistics else 0.0

@@ -23,7 +23,7 @@ from pydtrace.engine import Targets
 from pydtrace.hosts import hostlist, placement
 from pydtrace.hosts.connection import HostError, parse_line
 from pydtrace.hosts.request import FORWARDED, build_version, relay_request
-from pydtrace.sinks.host_protocol_sink import Lines
+from pydtrace.sinks.host_protocol_sink import HostProtocolSink
 from pydtrace.sinks.output_file import Output
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -61,8 +61,8 @@ class LockedOutput(Output):
             super().write(text)
 
 
-class AgentSink(Lines):
-    """Lines, and nothing on the standard error.  sender: an hosts.event_forwarding.ForwardingEngine, where events are to be sent."""
+class AgentSink(HostProtocolSink):
+    """HostProtocolSink, and nothing on the standard error.  sender: an hosts.event_forwarding.ForwardingEngine, where events are to be sent."""
 
     sender: Any = None
 
@@ -71,13 +71,13 @@ class AgentSink(Lines):
 
     def note(self, message: str, error: bool = True) -> None:
         if error:
-            self.say("notice", text=message)
+            self.write_line("notice", text=message)
 
     def fault(self, text: str, count: int = 0) -> None:
         """The coordinator has its line, and tells it."""
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        self.say("drops", kind=kind, count=count)
+        self.write_line("drops", kind=kind, count=count)
 
     def send_events(self) -> None:
         """The events that have come."""
@@ -85,19 +85,19 @@ class AgentSink(Lines):
             return
         data = self.sender.drain_events()
         for at in range(0, len(data), _PORTION_SIZE):
-            self.say("events", data=base64.b64encode(data[at : at + _PORTION_SIZE]).decode())
+            self.write_line("events", data=base64.b64encode(data[at : at + _PORTION_SIZE]).decode())
         for names, rows in self.sender.drain_samples():
-            self.say("samples", names=names, rows=rows)
+            self.write_line("samples", names=names, rows=rows)
 
-    def epoch(self, **more: int) -> None:
+    def end_epoch(self, **more: int) -> None:
         self.send_events()
-        super().epoch(**more)
+        super().end_epoch(**more)
 
     def forward(self, record: bytes, error: int, origin: int) -> None:
         """One of a host that this one relays for."""
-        self._beside = {"error": error, "origin": origin}
+        self._extra_members = {"error": error, "origin": origin}
         self.records(record)
-        self._beside = {}
+        self._extra_members = {}
 
 
 class Coordinator(threading.Thread):
@@ -126,7 +126,7 @@ class Coordinator(threading.Thread):
         if "wall" in line:
             self.wall = _check_int64(line["wall"])
         if kind == "ping":
-            self._sink.say("pong", id=line["id"], time=time.monotonic_ns())
+            self._sink.write_line("pong", id=line["id"], time=time.monotonic_ns())
         elif kind == "go":
             self.going.set()
         elif kind == "flush":
@@ -210,7 +210,7 @@ def serve_coordinator(
                 raise
             sink.note(_NO_MEMORY)
             return 1
-        return driver.status or 0
+        return driver.exit_status or 0
     finally:
         driver.close()
 
@@ -232,7 +232,7 @@ def _refuse_request(sink: AgentSink, error: Exception, policy: Policy | None) ->
     if policy:
         with contextlib.suppress(PolicyDenied):  # then it is the error itself
             policy.write_audit(f"refused: {why}")
-    sink.say(
+    sink.write_line(
         "refused",
         why=why
         if len(why) <= _REASON_LIMIT
@@ -290,7 +290,7 @@ def _open_driver(driver: Driver, program: Program, sink: AgentSink) -> None:
         ]
     driver.open(program)
     counts = {id(desc): count for desc, count in driver.engine.matched}
-    sink.say("opened", matched=[counts.get(id(desc), 0) for desc in descriptions])
+    sink.write_line("opened", matched=[counts.get(id(desc), 0) for desc in descriptions])
     for note in driver.engine.startup_notices:
         sink.note(note)
 
@@ -310,11 +310,11 @@ def _run_tracing(
         driver.stopping = (
             driver.stopping or coordinator.stopping or coordinator.gone or policy.seconds_left == 0
         )
-        driver.hurry = driver.hurry or coordinator.gone
+        driver.aborting = driver.aborting or coordinator.gone
         sink.send_events()
         wanted, now = coordinator.flush, time.monotonic()
         if wanted > flushed or (
-            now >= due and sink.number - coordinator.acked <= _MAX_UNACKNOWLEDGED
+            now >= due and sink.epoch_number - coordinator.acked <= _MAX_UNACKNOWLEDGED
         ):
             if wanted > flushed and relay:
                 relay.bring_up_to_date()
@@ -322,7 +322,7 @@ def _run_tracing(
             due, flushed = now + interval, wanted
 
     def write_epoch(flush: int) -> None:
-        sink.epoch(flush=flush, **({"time": comes.complete_until} if comes else {}))
+        sink.end_epoch(flush=flush, **({"time": comes.complete_until} if comes else {}))
 
     def set_wall() -> None:
         nonlocal wall

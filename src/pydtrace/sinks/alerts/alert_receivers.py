@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.process.identity import query_process
 from pydtrace.results.arrow_tables import json_default
-from pydtrace.sinks.http.bounded_http import MOST, Answer
+from pydtrace.sinks.http.bounded_http import MAX_ANSWER, BoundedResponse
 from pydtrace.untrusted.isolated_python import isolated_command
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     Note = dict[str, Any]
 
-ROOM = 100  # notes
+QUEUE_SIZE = 100  # notes
 _TIMEOUT = 10.0  # s, of a connection; of a program three times that
-_TRIES = (0.0, 1.0, 4.0)  # s before each
-CLOSING = 5.0  # s that the end waits for what is still to be delivered
+_RETRY_DELAYS = (0.0, 1.0, 4.0)  # s before each
+CLOSE_TIMEOUT = 5.0  # s that the end waits for what is still to be delivered
 
 
 class ReceiverError(Exception):
@@ -51,7 +51,7 @@ class _Refused(_Undelivered):
     """None does."""
 
 
-class Dump:
+class StackDump:
     """The stacks of a process, looked at once, by whoever first needs them.  began: when the process began, as identity.start_ticks() has it: of
     another that has its id by then nothing is shown; None: the process has ended."""
 
@@ -59,17 +59,17 @@ class Dump:
         self._pid, self._began, self._lock = pid, began, threading.Lock()
         self._text: str | None = None
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         """As `pyusdt dump` prints them, or why there are none."""
         with self._lock:
             if self._text is None:
                 self._text = (
-                    query_process(self._pid, self._began, self._look)
+                    query_process(self._pid, self._began, self._run_dump)
                     or f"process {self._pid} has ended: its stacks could not be read"
                 )
             return self._text
 
-    def _look(self) -> str:
+    def _run_dump(self) -> str:
         command = isolated_command(
             "from pydtrace.cli.commands.main import main; main()", "dump", str(self._pid)
         )
@@ -94,61 +94,63 @@ class Receiver:
 
     def __init__(
         self,
-        shown: str,
+        name: str,
         deliver: Callable[[Note], None],
-        every: float | None = None,
+        repeat_interval: float | None = None,
         stop: Callable[[], None] | None = None,
     ) -> None:
-        self.every, self.why = every, ""
-        self._shown, self._deliver, self._stop = shown, deliver, stop
+        self.repeat_interval, self.reason = repeat_interval, ""
+        self._name, self._deliver, self._stop = name, deliver, stop
         self._queue: queue.SimpleQueue[Note | None] = queue.SimpleQueue()
         self._refused = 0  # notes for which there was no room: counted by who brings them
-        self._taken = 0  # likewise
-        self._failed = self._done = 0  # counted by the thread
+        self._accepted = 0  # likewise
+        self._failed = self._handled = 0  # counted by the thread
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="pyusdt-alert", daemon=True)
+        self._thread = threading.Thread(
+            target=self._deliver_notes, name="pyusdt-alert", daemon=True
+        )
         self._thread.start()
 
     @property
-    def lost(self) -> int:
+    def lost_count(self) -> int:
         """How many notes were not delivered."""
-        waiting = self._taken - self._done if self._closing.is_set() else 0
+        waiting = self._accepted - self._handled if self._closing.is_set() else 0
         return self._refused + self._failed + waiting
 
-    def put(self, note: Note) -> None:
+    def add_note(self, note: Note) -> None:
         """To be delivered; never waits."""
-        if self._queue.qsize() < ROOM:  # nobody else brings any
+        if self._queue.qsize() < QUEUE_SIZE:  # nobody else brings any
             self._queue.put(note)
-            self._taken += 1
+            self._accepted += 1
         else:
             self._refused += 1
-            self.why = f"{self._shown}: {ROOM} are waiting to be delivered"
+            self.reason = f"{self._name}: {QUEUE_SIZE} are waiting to be delivered"
 
-    def no_more(self) -> None:
+    def stop_accepting(self) -> None:
         """That was the last note."""
         self._queue.put(None)
 
     def close(self, until: float) -> None:
-        """Behind no_more(): waits for what is on its way until then (monotonic); the rest is lost."""
+        """Behind stop_accepting(): waits for what is on its way until then (monotonic); the rest is lost."""
         self._thread.join(max(0.0, until - time.monotonic()))
         self._closing.set()
-        if self._taken > self._done:
-            self.why = f"{self._shown}: the tracing was over before it answered"
+        if self._accepted > self._handled:
+            self.reason = f"{self._name}: the tracing was over before it answered"
             if self._stop:
                 self._stop()
 
-    def _work(self) -> None:
+    def _deliver_notes(self) -> None:
         while (note := self._queue.get()) is not None and not self._closing.is_set():
-            why = self._try(note)
+            why = self._try_delivery(note)
             if why and not self._closing.is_set():
                 self._failed += 1
-                self.why = f"{self._shown}: {why}"
-            self._done += not self._closing.is_set()
+                self.reason = f"{self._name}: {why}"
+            self._handled += not self._closing.is_set()
 
-    def _try(self, note: Note) -> str:
+    def _try_delivery(self, note: Note) -> str:
         """Why it could not be delivered, or ""."""
         why = ""
-        for pause in _TRIES:
+        for pause in _RETRY_DELAYS:
             self._closing.wait(pause)
             try:
                 self._deliver(note)
@@ -168,14 +170,14 @@ def open_receiver(text: str) -> Receiver:
     return _KINDS[kind](what)
 
 
-def handed_over(shown: str, notes: queue.Queue[Note]) -> Receiver:
+def make_queue_receiver(name: str, notes: queue.Queue[Note]) -> Receiver:
     """To somebody in this process, as plain data, who takes them from the queue; its size is the room that there is."""
-    return Receiver(shown, lambda note: _hand_over(note, notes))
+    return Receiver(name, lambda note: _put_plain_note(note, notes))
 
 
-def _hand_over(note: Note, notes: queue.Queue[Note]) -> None:
+def _put_plain_note(note: Note, notes: queue.Queue[Note]) -> None:
     try:
-        notes.put_nowait(json.loads(_packed(note)))
+        notes.put_nowait(json.loads(_encode_json(note)))
     except queue.Full:
         raise _Undelivered(f"{notes.maxsize} are waiting to be taken") from None
 
@@ -183,18 +185,18 @@ def _hand_over(note: Note, notes: queue.Queue[Note]) -> None:
 # --- a program --------------------------------------------------------------------------------
 
 
-def _program(text: str) -> Receiver:
+def _make_program_receiver(text: str) -> Receiver:
     try:
         words = shlex.split(text)
     except ValueError:
         words = []
     if not words or not shutil.which(words[0]):
         raise ReceiverError(f"'exec:{text}': there is no such program")
-    program = _Program(words)
-    return Receiver(f"exec:{words[0]}", program.run, stop=program.stop)
+    program = _ProgramRunner(words)
+    return Receiver(f"exec:{words[0]}", program.run_program, stop=program.stop)
 
 
-class _Program:
+class _ProgramRunner:
     """One at a time."""
 
     def __init__(self, words: list[str]) -> None:
@@ -202,8 +204,8 @@ class _Program:
         self._running: subprocess.Popen[bytes] | None = None
         self._is_over = False
 
-    def run(self, note: Note) -> None:
-        packed = _packed(note)
+    def run_program(self, note: Note) -> None:
+        packed = _encode_json(note)
         if self._is_over:
             return
         try:
@@ -239,11 +241,11 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
 
 
 class _Connection(http.client.HTTPConnection):
-    response_class = Answer
+    response_class = BoundedResponse
 
 
-class _Secured(http.client.HTTPSConnection):
-    response_class = Answer
+class _SecureConnection(http.client.HTTPSConnection):
+    response_class = BoundedResponse
 
 
 class _Http(urllib.request.HTTPHandler):
@@ -253,13 +255,13 @@ class _Http(urllib.request.HTTPHandler):
 
 class _Https(urllib.request.HTTPSHandler):
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_Secured, request)
+        return self.do_open(_SecureConnection, request)
 
 
 _opener = urllib.request.build_opener(_NoRedirection, _Http, _Https)
 
 
-def _url(kind: str, text: str) -> str:
+def _check_url(kind: str, text: str) -> str:
     found = urllib.parse.urlsplit(text)
     if found.scheme not in ("http", "https") or not found.hostname:
         raise ReceiverError(
@@ -268,14 +270,14 @@ def _url(kind: str, text: str) -> str:
     return text
 
 
-def _post(url: str, body: bytes) -> None:
+def _post_json(url: str, body: bytes) -> None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
         with (
             _opener.open(request, timeout=_TIMEOUT) as answer,
             contextlib.suppress(OSError, http.client.HTTPException),
         ):
-            answer.read(MOST)  # it has said that it took the note, whatever comes behind that
+            answer.read(MAX_ANSWER)  # it has said that it took the note, whatever comes behind that
     except urllib.error.HTTPError as error:
         kind = _Undelivered if error.code >= 500 or error.code == 429 else _Refused
         raise kind(f"it answered {error.code}") from None
@@ -285,25 +287,29 @@ def _post(url: str, body: bytes) -> None:
         ) from None
 
 
-def _webhook(text: str) -> Receiver:
-    url = _url("webhook", text)
-    return Receiver(url, lambda note: _post(url, _packed(note)))
+def _make_webhook(text: str) -> Receiver:
+    url = _check_url("webhook", text)
+    return Receiver(url, lambda note: _post_json(url, _encode_json(note)))
 
 
-def _alertmanager(text: str) -> Receiver:
-    url = _url("alertmanager", text).rstrip("/") + "/api/v2/alerts"
-    return Receiver(url, lambda note: _post(url, json.dumps([_alert(note)]).encode()), every=_EVERY)
+def _make_alertmanager(text: str) -> Receiver:
+    url = _check_url("alertmanager", text).rstrip("/") + "/api/v2/alerts"
+    return Receiver(
+        url,
+        lambda note: _post_json(url, json.dumps([_to_alertmanager(note)]).encode()),
+        repeat_interval=_REPEAT_INTERVAL,
+    )
 
 
-_EVERY = 60.0  # s; what it does not hear of again it takes for resolved
+_REPEAT_INTERVAL = 60.0  # s; what it does not hear of again it takes for resolved
 
 
-def _alert(note: Note) -> dict[str, Any]:
+def _to_alertmanager(note: Note) -> dict[str, Any]:
     """As Alertmanager has it: what tells one from another are labels, all the rest are annotations.  A record's own `host` (of many) is
     the alert's."""
-    labels = {_label(name): value for name, value in note["labels"].items() if value}
+    labels = {_clean_label(name): value for name, value in note["labels"].items() if value}
     annotations = {
-        _label(name): str(value)
+        _clean_label(name): str(value)
         for name, value in note["values"].items()
         if not isinstance(value, str)
     }
@@ -314,29 +320,35 @@ def _alert(note: Note) -> dict[str, Any]:
             "count": str(note["count"]),
             "probe": note["probe"],
             "pid": str(note["pid"]),
-            "evidence": _packed(note.get("evidence", {})).decode(),
+            "evidence": _encode_json(note.get("evidence", {})).decode(),
         },
-        "startsAt": _time(note["began"]),
-        "endsAt": _time(note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _EVERY),
+        "startsAt": _format_time(note["began"]),
+        "endsAt": _format_time(
+            note["last"] if note["state"] == "resolved" else note["sent"] + 3 * _REPEAT_INTERVAL
+        ),
     }
 
 
-def _label(name: str) -> str:
+def _clean_label(name: str) -> str:
     """A name that may be one of a label."""
     made = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
     return made if made and not made[0].isdigit() else f"_{made}"
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
 
 
-def _plain(value: object) -> Any:
-    return value.text() if isinstance(value, Dump) else json_default(value)
+def _json_default(value: object) -> Any:
+    return value.read_text() if isinstance(value, StackDump) else json_default(value)
 
 
-def _packed(what: Any) -> bytes:
-    return json.dumps(what, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+def _encode_json(what: Any) -> bytes:
+    return json.dumps(what, ensure_ascii=False, default=_json_default).encode("utf-8", "replace")
 
 
-_KINDS = {"exec": _program, "webhook": _webhook, "alertmanager": _alertmanager}
+_KINDS = {
+    "exec": _make_program_receiver,
+    "webhook": _make_webhook,
+    "alertmanager": _make_alertmanager,
+}

@@ -17,85 +17,90 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.driver.cumulative_totals import shown as as_label
+from pydtrace.driver.cumulative_totals import format_label as as_label
 from pydtrace.driver.sink import Sink
 from pydtrace.engine import EngineError
 from pydtrace.process.identity import start_ticks
 from pydtrace.program import program as p
 from pydtrace.program.float_values import replace_nonfinite
 from pydtrace.results.records import Probe, iter_records
-from pydtrace.sinks.json_sink import shown
+from pydtrace.sinks.json_sink import make_value_members
 
-from .alert_receivers import CLOSING, Dump, ReceiverError, open_receiver
+from .alert_receivers import CLOSE_TIMEOUT, ReceiverError, StackDump, open_receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.program.program import Clause
     from pydtrace.results.records import Record
     from pydtrace.sinks.output_file import Notify
 
     from .alert_receivers import Receiver
 
-VERSION = 1  # of a note's members
+NOTE_VERSION = 1  # of a note's members
 _ENDS, _REPEAT, _RATE = 60 * 10**9, 3600 * 10**9, 60  # the options' defaults
-_MOST = 1000  # alerts at once
-_EVIDENCE = 20  # records before an alert, and lines of an aggregation
-_TELL = 60.0  # s between two messages about what was lost
-_NOT_HERE = ("remote", "replay")  # engines; a process of ours may have the number of one of theirs
+_MAX_ALERTS = 1000  # alerts at once
+_EVIDENCE_LINES = 20  # records before an alert, and lines of an aggregation
+_REPORT_INTERVAL = 60.0  # s between two messages about what was lost
+_REMOTE_ENGINES = (
+    "remote",
+    "replay",
+)  # engines; a process of ours may have the number of one of theirs
 
 
 class _Alert:
     """One that lasts.  first, last: seconds since 1970, of its first and its last record; seen: the same of the last one, monotonic;
     due: when each receiver is told again, monotonic; empty: nobody was told yet; note: what they are told of its first record."""
 
-    __slots__ = ("count", "due", "first", "labels", "last", "name", "note", "seen")
+    __slots__ = ("count", "due", "first", "labels", "last", "name", "note", "last_seen")
 
     def __init__(self, name: str, labels: dict[str, str]) -> None:
         self.name, self.labels = name, labels
         self.first = self.last = time.time()
-        self.count, self.seen = 0, 0.0
+        self.count, self.last_seen = 0, 0.0
         self.due: dict[Receiver, float] = {}
         self.note: dict[str, Any] = {}
 
 
-class Alerts(Sink):
+class AlertsSink(Sink):
     """The sink, which looks on beside another (sinks/tee.py).  opens: a receiver by its text.  EngineError: an option names no clause or no
     receiver; at begin()."""
 
-    def __init__(self, notify: Notify, opens: Callable[[str], Receiver] = open_receiver) -> None:
-        self._notify, self._opens = notify, opens
+    def __init__(
+        self, notify: Notify, make_receiver: Callable[[str], Receiver] = open_receiver
+    ) -> None:
+        self._notify, self._make_receiver = notify, make_receiver
         self._active: dict[Any, _Alert] = {}
         self._receivers: dict[str, list[Receiver]] = {}  # by what the option calls the clause
-        self._recent: deque[bytes] = deque(maxlen=_EVIDENCE)
+        self._recent: deque[bytes] = deque(maxlen=_EVIDENCE_LINES)
         self._suppressed = 0
-        self._said = 0
-        self._say_next = 0.0
+        self._reported = 0
+        self._next_report = 0.0
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         self._info, options = info, info.options
         self._ends, self._repeat = (
             options.get("alertends", _ENDS) / 1e9,
             options.get("alertrepeat", _REPEAT) / 1e9,
         )
-        self._bucket = _Bucket(options.get("alertrate", _RATE))
-        self._decoder = info.decoder()
+        self._bucket = _TokenBucket(options.get("alertrate", _RATE))
+        self._decoder = info.make_decoder()
         self._names: dict[int, str] = {}
-        if options.get("alertstacks") and info.engine in _NOT_HERE:
+        if options.get("alertstacks") and info.engine in _REMOTE_ENGINES:
             raise EngineError(
                 "-x alertstacks can not be had with --hosts and --replay: the processes are not here"
             )
         try:
-            self._open(options["alert"])
+            self._open_receivers(options["alert"])
         except ReceiverError as error:
             self.close()
             raise EngineError(f"--alert {error}") from None
 
-    def _open(self, given: list[str]) -> None:
-        for text in given:
+    def _open_receivers(self, texts: list[str]) -> None:
+        for text in texts:
             name, equals, receiver = text.partition("=")
-            clauses = _clauses(name, self._info.program.clauses) if equals else []
+            clauses = _find_clauses(name, self._info.program.clauses) if equals else []
             if not clauses:
                 raise ReceiverError(
                     f"'{text}': CLAUSE=RECEIVER is needed, and no clause is called '{name}': a clause is called by its number"
@@ -107,16 +112,16 @@ class Alerts(Sink):
                         f"'{text}': the clause records nothing: what it records is an alert, as of printf()"
                     )
                 self._names.setdefault(clause.index or 0, name)
-            self._receivers.setdefault(name, []).append(self._opens(receiver))
+            self._receivers.setdefault(name, []).append(self._make_receiver(receiver))
 
     # --- what comes ---------------------------------------------------------------------------
 
     def records(self, buffer: bytes) -> None:
         for record, clause, probe, pid, tid in iter_records(buffer):
             if clause in self._names:
-                self._come(clause, record, probe, (pid, tid))
+                self._add_record(clause, record, probe, (pid, tid))
             self._recent.append(record)
-        self._look(time.monotonic())
+        self._update_alerts(time.monotonic())
 
     def text(self, text: bytes) -> None:
         """Shown by the other one."""
@@ -124,55 +129,55 @@ class Alerts(Sink):
     def notice(self, text: str, error: bool = True) -> None:
         """Likewise."""
 
-    def _come(self, clause: int, raw: bytes, probe: int, who: tuple[int, int]) -> None:
+    def _add_record(self, clause: int, raw: bytes, probe: int, ids: tuple[int, int]) -> None:
         found, name = self._decoder.decode(raw), self._names[clause]
-        values = _values(found[0]) if found else {}
-        labels = _labels(found[0], self._decoder.string_indexes(clause)) if found else {}
+        values = _record_values(found[0]) if found else {}
+        labels = _record_labels(found[0], self._decoder.string_indexes(clause)) if found else {}
         key = name, tuple(labels.items())
         alert = self._active.get(key)
         if alert is None:
-            if len(self._active) >= _MOST:
+            if len(self._active) >= _MAX_ALERTS:
                 self._suppressed += 1
                 return
             alert = self._active[key] = _Alert(name, labels)
         alert.count += 1
-        alert.seen, alert.last = time.monotonic(), time.time()
+        alert.last_seen, alert.last = time.monotonic(), time.time()
         if not alert.due:  # those after it change nothing but the count
             alert.note = {
                 "values": values,
                 "probe": str(Probe(*self._info.probe(probe))),
-                "pid": who[0],
-                "tid": who[1],
+                "pid": ids[0],
+                "tid": ids[1],
             }
-            self._begin(alert, struct.unpack_from("=Q", raw, p.RECORD_TIME)[0])
+            self._begin_alert(alert, struct.unpack_from("=Q", raw, p.RECORD_TIME)[0])
 
-    def _begin(self, alert: _Alert, when: int) -> None:
-        if not self._bucket.take(alert.seen):
+    def _begin_alert(self, alert: _Alert, when: int) -> None:
+        if not self._bucket.take_token(alert.last_seen):
             return  # its next record tries again
-        alert.note["evidence"] = self._evidence(alert.note["pid"], when)
+        alert.note["evidence"] = self._collect_evidence(alert.note["pid"], when)
         for receiver in self._receivers[alert.name]:
-            self._tell(alert, "firing", receiver)
+            self._send_note(alert, "firing", receiver)
 
-    def _look(self, now: float) -> None:
+    def _update_alerts(self, now: float) -> None:
         """Those that have ended, and those that are to be told of again."""
         for key, alert in list(self._active.items()):
-            over = now - alert.seen >= self._ends
+            over = now - alert.last_seen >= self._ends
             if over:
                 del self._active[key]
                 self._suppressed += not alert.due
             for receiver, due in alert.due.items():
                 if over or now >= due:
-                    self._tell(alert, "resolved" if over else "firing", receiver)
-        if now >= self._say_next:
-            self._say(now)
+                    self._send_note(alert, "resolved" if over else "firing", receiver)
+        if now >= self._next_report:
+            self._report_lost(now)
 
     # --- what goes ----------------------------------------------------------------------------
 
-    def _tell(self, alert: _Alert, state: str, receiver: Receiver) -> None:
-        alert.due[receiver] = time.monotonic() + (receiver.every or self._repeat)
-        receiver.put(
+    def _send_note(self, alert: _Alert, state: str, receiver: Receiver) -> None:
+        alert.due[receiver] = time.monotonic() + (receiver.repeat_interval or self._repeat)
+        receiver.add_note(
             {
-                "version": VERSION,
+                "version": NOTE_VERSION,
                 "state": state,
                 "alert": alert.name,
                 "host": platform.node(),
@@ -185,71 +190,74 @@ class Alerts(Sink):
             }
         )
 
-    def _evidence(self, pid: int, when: int) -> dict[str, Any]:
+    def _collect_evidence(self, pid: int, when: int) -> dict[str, Any]:
         records = [found.to_dict() for raw in self._recent for found in self._decoder.decode(raw)]
         for each in records:
             each["values"] = replace_nonfinite(each["values"])
-        evidence: dict[str, Any] = {"records": records, "aggregations": self._aggregations()}
+        evidence: dict[str, Any] = {
+            "records": records,
+            "aggregations": self._snapshot_aggregations(),
+        }
         if self._info.options.get("alertstacks") and pid not in (
             0,
             os.getpid(),
         ):  # ticks fire in the tracer
             began = start_ticks(pid)
-            evidence["stacks"] = Dump(pid, began if self._info.fired(pid, when) else None)
+            evidence["stacks"] = StackDump(pid, began if self._info.existed_at(pid, when) else None)
         return evidence
 
-    def _aggregations(self) -> list[dict[str, Any]]:
+    def _snapshot_aggregations(self) -> list[dict[str, Any]]:
         aggregates = self._info.actions.aggregates
         return [
-            {"name": definition.name, "keys": list(key), **shown(value)}
+            {"name": definition.name, "keys": list(key), **make_value_members(value)}
             for definition in self._info.program.aggregations
-            for key, value in list(aggregates.snapshot(definition).items())[-_EVIDENCE:]
+            for key, value in list(aggregates.take_snapshot(definition).items())[-_EVIDENCE_LINES:]
         ]
 
-    def _all(self) -> list[Receiver]:
+    def _all_receivers(self) -> list[Receiver]:
         return [receiver for receivers in self._receivers.values() for receiver in receivers]
 
-    def _say(self, now: float) -> None:
+    def _report_lost(self, now: float) -> None:
         """What nobody was told of."""
-        self._say_next = now + _TELL
-        lost = sum(receiver.lost for receiver in self._all()) + self._suppressed
-        if lost > self._said:
-            self._said = lost
+        self._next_report = now + _REPORT_INTERVAL
+        lost = sum(receiver.lost_count for receiver in self._all_receivers()) + self._suppressed
+        if lost > self._reported:
+            self._reported = lost
             beyond = (
-                f", {self._suppressed} of them beyond -x alertrate or {_MOST} at once"
+                f", {self._suppressed} of them beyond -x alertrate or {_MAX_ALERTS} at once"
                 if self._suppressed
                 else ""
             )
-            why = "".join(f"; {each.why}" for each in self._all() if each.why)
+            why = "".join(f"; {each.reason}" for each in self._all_receivers() if each.reason)
             self._notify(f"--alert: {lost} notes of alerts could not be delivered{beyond}{why}")
 
     def close(self) -> None:
         self._suppressed += sum(not alert.due for alert in self._active.values())
-        until = time.monotonic() + CLOSING  # of all of them
-        for receiver in self._all():
-            receiver.no_more()
-        for receiver in self._all():
+        until = time.monotonic() + CLOSE_TIMEOUT  # of all of them
+        for receiver in self._all_receivers():
+            receiver.stop_accepting()
+        for receiver in self._all_receivers():
             receiver.close(until)
-        self._say(0.0)
+        self._report_lost(0.0)
         self._receivers = {}
 
 
-class _Bucket:
+class _TokenBucket:
     """At most `rate` a minute, and as many at once."""
 
     def __init__(self, rate: int) -> None:
-        self._rate, self._left, self._at = rate, float(rate), 0.0
+        self._rate, self._tokens, self._at = rate, float(rate), 0.0
 
-    def take(self, now: float) -> bool:
-        self._left = min(self._rate, self._left + (now - self._at) * self._rate / 60)
+    def take_token(self, now: float) -> bool:
+        self._tokens = min(self._rate, self._tokens + (now - self._at) * self._rate / 60)
         self._at = now
-        if self._left < 1:
+        if self._tokens < 1:
             return False
-        self._left -= 1
+        self._tokens -= 1
         return True
 
 
-def _clauses(name: str, clauses: list[Clause]) -> list[Clause]:
+def _find_clauses(name: str, clauses: list[Clause]) -> list[Clause]:
     """Those that are called so: by number, or by the name of a probe as the clause writes it."""
     if name.isascii() and name.isdigit():
         return [clause for number, clause in enumerate(clauses, 1) if number == int(name)]
@@ -260,7 +268,7 @@ def _clauses(name: str, clauses: list[Clause]) -> list[Clause]:
     ]
 
 
-def _labels(record: Record, texts: Container[int]) -> dict[str, str]:
+def _record_labels(record: Record, texts: Container[int]) -> dict[str, str]:
     """Its texts by their names, likewise; bytes that are no UTF-8 as \\xff, as metrics have them."""
     made: dict[str, str] = {}
     for at, (name, value) in enumerate(zip(record.names, record.values, strict=True)):
@@ -269,7 +277,7 @@ def _labels(record: Record, texts: Container[int]) -> dict[str, str]:
     return made
 
 
-def _values(record: Record) -> dict[str, Any]:
+def _record_values(record: Record) -> dict[str, Any]:
     """Its values by their names; the first of those that are named alike."""
     found: dict[str, Any] = {}
     for name, value in zip(record.names, replace_nonfinite(list(record.values)), strict=True):

@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import socket
 
-WITHIN = 10.0  # s
-MOST = 64 << 10  # bytes
+ANSWER_TIMEOUT = 10.0  # s
+MAX_ANSWER = 64 << 10  # bytes
 
 
-class Answer(http.client.HTTPResponse):
+class BoundedResponse(http.client.HTTPResponse):
     """For `response_class` of a connection."""
 
     def __init__(self, sock: socket.socket, *more: Any, **options: Any) -> None:
         super().__init__(sock, *more, **options)
-        self.fp: io.BufferedReader = io.BufferedReader(_Bounded(self.fp.detach(), sock))
+        self.fp: io.BufferedReader = io.BufferedReader(_BoundedReader(self.fp.detach(), sock))
 
 
-class _Bounded(io.RawIOBase):
+class _BoundedReader(io.RawIOBase):
     """raw: what reads from the socket."""
 
     def __init__(self, raw: Any, sock: socket.socket) -> None:
         self._raw, self._sock = raw, sock
-        self._until, self._left = time.monotonic() + WITHIN, MOST
+        self._until, self._left = time.monotonic() + ANSWER_TIMEOUT, MAX_ANSWER
 
     def readable(self) -> bool:
         return True
@@ -40,9 +40,9 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         wait = self._until - time.monotonic()
         if wait <= 0:
-            raise TimeoutError(f"its answer was not there within {WITHIN:g} s")
+            raise TimeoutError(f"its answer was not there within {ANSWER_TIMEOUT:g} s")
         if self._left <= 0:
-            raise OSError(f"its answer has more than {MOST} bytes")
+            raise OSError(f"its answer has more than {MAX_ANSWER} bytes")
         self._sock.settimeout(wait)
         count: int | None = self._raw.readinto(buffer)
         self._left -= count or 0

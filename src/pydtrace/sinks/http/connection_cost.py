@@ -17,42 +17,42 @@ if TYPE_CHECKING:
     from .connection_limit import Peer
 
 SHARE, BURST = 0.05, 0.5  # of a processor; s of it that may be taken at once
-CUT = 60.0  # s
-_MOST = 1024  # who is remembered
+REFUSAL_TIME = 60.0  # s
+_MAX_PEERS = 1024  # who is remembered
 
 
-class Expenses:
-    """tell(text): of who is cut off.  taken: seconds of processor time that others took."""
+class ConnectionCost:
+    """report(text): of who is cut off.  taken: seconds of processor time that others took."""
 
-    def __init__(self, tell: Callable[[str], object] | None = None) -> None:
-        self.tell, self.taken = tell, 0.0
+    def __init__(self, report: Callable[[str], object] | None = None) -> None:
+        self.report, self.others_seconds = report, 0.0
         self._own: Peer = ("uid", os.geteuid())
-        self._left: dict[Peer, tuple[float, float]] = {}  # (s, when)
-        self._cut: dict[Peer, float] = {}  # until when
+        self._budgets: dict[Peer, tuple[float, float]] = {}  # (s, when)
+        self._refused_until: dict[Peer, float] = {}  # until when
         self._lock = threading.Lock()
 
-    def add(self, who: Peer, seconds: float) -> None:
-        if who == self._own:
+    def add_seconds(self, peer: Peer, seconds: float) -> None:
+        if peer == self._own:
             return
         now = time.monotonic()
         with self._lock:
-            self.taken += seconds
-            left, before = self._left.pop(who, (BURST, now))
+            self.others_seconds += seconds
+            left, before = self._budgets.pop(peer, (BURST, now))
             left = min(BURST, left + SHARE * (now - before)) - seconds
-            self._left[who] = (left, now)
-            while len(self._left) > _MOST:
-                del self._left[next(iter(self._left))]
-            is_new = left < 0 and self._cut.get(who, 0.0) < now
+            self._budgets[peer] = (left, now)
+            while len(self._budgets) > _MAX_PEERS:
+                del self._budgets[next(iter(self._budgets))]
+            is_new = left < 0 and self._refused_until.get(peer, 0.0) < now
             if left < 0:
-                self._cut[who] = now + CUT
-            while len(self._cut) > _MOST:
-                del self._cut[next(iter(self._cut))]
-        if is_new and self.tell:
-            self.tell(
-                f"connections of {'user' if who[0] == 'uid' else 'address'} {who[1]} are refused for {CUT:.0f} s: they have taken more than "
+                self._refused_until[peer] = now + REFUSAL_TIME
+            while len(self._refused_until) > _MAX_PEERS:
+                del self._refused_until[next(iter(self._refused_until))]
+        if is_new and self.report:
+            self.report(
+                f"connections of {'user' if peer[0] == 'uid' else 'address'} {peer[1]} are refused for {REFUSAL_TIME:.0f} s: they have taken more than "
                 f"{100 * SHARE:.0f} % of a processor"
             )
 
-    def is_cut_off(self, who: Peer) -> bool:
+    def is_refused(self, peer: Peer) -> bool:
         with self._lock:
-            return self._cut.get(who, 0.0) > time.monotonic()
+            return self._refused_until.get(peer, 0.0) > time.monotonic()

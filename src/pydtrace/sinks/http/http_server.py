@@ -1,7 +1,7 @@
 """What the servers of report/ have in common: a few connections at a time, and nothing for a page of another site.
 
 In: an address.  Out: requests, to a Handler of one's own.
-Always: each connection has a thread, at most Server.at_once for the server's own user and as many for all others, since every user
+Always: each connection has a thread, at most Server.max_connections for the server's own user and as many for all others, since every user
 of the machine can make some (connection_limit.py); who is slow, says nothing or does not read holds up nobody else and is left after the
 handler's timeout; the Host header is checked (is_own_host(): a page of another site that has our address by a name of its own
 gets nothing); nothing that comes reaches the tracing; the standard error stays dtrace's.
@@ -17,8 +17,8 @@ import threading
 import time
 from typing import Any
 
-from .connection_cost import Expenses
-from .connection_limit import Places, peer
+from .connection_cost import ConnectionCost
+from .connection_limit import ConnectionLimit, identify_peer
 
 _POLL = 0.05  # s: so long does the end take
 _PAUSE = 0.01  # s behind each connection of who is cut off: no more of them a second cost anything
@@ -44,14 +44,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """A request from who may ask."""
         raise NotImplementedError
 
-    def refuse(self, status: int, why: str, *headers: tuple[str, str]) -> None:
-        self.send(status, f"{why}\n".encode(), "text/plain; charset=utf-8", *headers)
+    def refuse(self, status: int, reason: str, *headers: tuple[str, str]) -> None:
+        self.send_answer(status, f"{reason}\n".encode(), "text/plain; charset=utf-8", *headers)
 
-    def send(self, status: int, content: bytes, kind: str, *headers: tuple[str, str]) -> None:
-        self.begin(status, kind, ("Content-Length", str(len(content))), *headers)
+    def send_answer(
+        self, status: int, content: bytes, kind: str, *headers: tuple[str, str]
+    ) -> None:
+        self.begin_answer(status, kind, ("Content-Length", str(len(content))), *headers)
         self.wfile.write(content)
 
-    def begin(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
+    def begin_answer(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
         """All that stands before the content."""
         self.send_response(status)
         for header, value in (
@@ -70,17 +72,20 @@ class Server(http.server.ThreadingHTTPServer):
     """start() and stop() it.  OSError where it can not have the address."""
 
     daemon_threads = True
-    at_once = 16
+    max_connections = 16
 
     def __init__(self, host: str, port: int, handler: type[Handler]) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        self._places, self.expenses = Places(self.at_once), Expenses()
-        self._known = threading.local()
-        self.request_queue_size = self.at_once
+        self._connection_limit, self.connection_cost = (
+            ConnectionLimit(self.max_connections),
+            ConnectionCost(),
+        )
+        self._trusted = threading.local()
+        self.request_queue_size = self.max_connections
         super().__init__((host, port), handler)
-        self.shown = f"[{host}]" if ":" in host else host
-        names = {self.shown, "127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else ()
+        self.display_host = f"[{host}]" if ":" in host else host
+        names = {self.display_host, "127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else ()
         self.hosts = {f"{name}:{self.server_port}" for name in names}
 
     def is_own_host(self, header: str) -> bool:
@@ -91,7 +96,7 @@ class Server(http.server.ThreadingHTTPServer):
         name = re.sub(r":\d{0,5}$", "", header).lower()
         return name in {
             "localhost",
-            self.shown.lower(),
+            self.display_host.lower(),
             socket.gethostname().lower(),
         } or _is_address(name)
 
@@ -111,22 +116,22 @@ class Server(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def know(self) -> None:
+    def mark_trusted(self) -> None:
         """The connection of this thread has shown that it may ask: what it costs is the tracing's."""
-        self._known.it = True
+        self._trusted.it = True
 
     def process_request(self, request: Any, client_address: Any) -> None:
         began = time.thread_time()
         try:
-            who = peer(client_address, request.getsockname())
+            who = identify_peer(client_address, request.getsockname())
         except (OSError, ValueError):  # it is gone already
             who = ("address", "")
-        is_cut_off = self.expenses.is_cut_off(who)
-        if not is_cut_off and self._places.take(who):
+        is_cut_off = self.connection_cost.is_refused(who)
+        if not is_cut_off and self._connection_limit.acquire_slot(who):
             super().process_request(request, (who, client_address))
         else:
             self.shutdown_request(request)
-        self.expenses.add(who, time.thread_time() - began)
+        self.connection_cost.add_seconds(who, time.thread_time() - began)
         if is_cut_off:
             time.sleep(_PAUSE)
 
@@ -135,9 +140,9 @@ class Server(http.server.ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.give(who)
-            if not getattr(self._known, "it", False):
-                self.expenses.add(who, time.thread_time())
+            self._connection_limit.release_slot(who)
+            if not getattr(self._trusted, "it", False):
+                self.connection_cost.add_seconds(who, time.thread_time())
 
     def handle_error(self, *_: Any) -> None:
         """Who broke off is no news."""

@@ -1,7 +1,7 @@
 """What live views have in common: a view that is brought up to date each interval, while records come or not.
 
-In: what a sink is given (driver/sink.py).  Out: a view.View, and refresh() for each interval.  Always: the driver calls records() at
-least every 0.1 s, with nothing in it where nothing came; refresh() is only called from there, and at the end.  Of a recording the
+In: what a sink is given (driver/sink.py).  Out: a view.View, and refresh_view() for each interval.  Always: the driver calls records() at
+least every 0.1 s, with nothing in it where nothing came; refresh_view() is only called from there, and at the end.  Of a recording the
 intervals are those of its own time, and so long that all of it is kept.
 """
 
@@ -9,47 +9,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydtrace.sinks.dtrace_text_sink import Text
+from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 from pydtrace.sinks.output_file import Output
 
-from .live_model import HISTORY, View
+from .live_model import HISTORY, LiveModel
 
 if TYPE_CHECKING:
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.program.trace_clock import Clock
     from pydtrace.sinks.output_file import Notify
 
 _SHORTEST = 0.001  # s, of an interval
 
 
-class _Tee(Output):
+class _LogOutput(Output):
     """What the script prints goes into the view; and where it would go without one, if that is wanted or the script names a file."""
 
-    def __init__(self, output: Output, view: View, kept: bool) -> None:
+    def __init__(self, output: Output, view: LiveModel, also_written: bool) -> None:
         super().__init__(output.fd, output.name)
-        self._view, self._kept = view, kept
+        self._view, self._also_written = view, also_written
 
     def write(self, text: bytes) -> None:
         first = self.fd == self._first[0]
         if first:
-            self._view.print(text)
-        if self._kept or not first:
+            self._view.add_text(text)
+        if self._also_written or not first:
             super().write(text)
 
 
-class Watching(Text):
+class LiveSink(DtraceTextSink):
     """A sink with a view.  kept: what the script prints goes to the output, too; interval: in seconds, may be changed."""
 
     interval = 1.0
     clock: Clock
 
-    def __init__(self, output: Output, notify: Notify, kept: bool, history: int = HISTORY) -> None:
-        self.view = View(history)
-        super().__init__(_Tee(output, self.view, kept), notify)
-        self._real = output
+    def __init__(
+        self, output: Output, notify: Notify, also_written: bool, history: int = HISTORY
+    ) -> None:
+        self.view = LiveModel(history)
+        super().__init__(_LogOutput(output, self.view, also_written), notify)
+        self._real_output = output
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         super().begin(info)
         self._aggregates = info.actions.aggregates
         self.clock = info.clock
@@ -60,37 +62,37 @@ class Watching(Text):
     def records(self, buffer: bytes) -> None:
         if buffer:
             super().records(buffer)
-        self.look()
+        self.check_interval()
 
-    def look(self) -> None:
+    def check_interval(self) -> None:
         """The time has gone on."""
         if (now := self.clock.now() / 1e9) - self._last >= self.interval:
-            self._take(now, self._aggregates)
+            self._add_interval(now, self._aggregates)
 
-    def _take(self, now: float, aggregates: Aggregates) -> None:
+    def _add_interval(self, now: float, aggregates: AggregationState) -> None:
         """What came since the last look came in the last interval: in a recording nothing did in those before."""
         if self.clock.span:
             passed = max(1, int((now - self._last) / self.interval))
-            self.view.skip(passed - 1)
+            self.view.skip_intervals(passed - 1)
             self._last += passed * self.interval  # so that they do not become longer
-            self.view.update(aggregates, self.interval)
+            self.view.add_interval(aggregates, self.interval)
         else:
-            self.view.update(aggregates, now - self._last)
+            self.view.add_interval(aggregates, now - self._last)
             self._last = now
-        self.refresh()
+        self.refresh_view()
 
-    def refresh(self) -> None:
+    def refresh_view(self) -> None:
         """The view has one more interval."""
         raise NotImplementedError
 
     def notice(self, text: str, error: bool = True) -> None:
-        self.view.print(text.encode("utf-8", "surrogateescape") + b"\n")
+        self.view.add_text(text.encode("utf-8", "surrogateescape") + b"\n")
         super().notice(text, error)
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        self.view.lose(kind, count)
+        self.view.add_drops(kind, count)
         super().drop(kind, count, line)
 
-    def snapshot(self, aggregates: Aggregates) -> None:
-        self._take(self.clock.now() / 1e9, aggregates)
-        self._real.write(aggregates.rest())
+    def snapshot(self, aggregates: AggregationState) -> None:
+        self._add_interval(self.clock.now() / 1e9, aggregates)
+        self._real_output.write(aggregates.render_unprinted())

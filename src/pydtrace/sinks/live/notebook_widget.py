@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from . import view_json
-from .live_model import View
-from .web_sink import page
+from .live_model import LiveModel
+from .web_sink import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,43 +32,45 @@ export default {render};
 """
 
 
-class _Look:
-    """What view.View.update() wants of Aggregates."""
+class _AggregationReader:
+    """What view.View.add_interval() wants of Aggregates."""
 
     def __init__(self, running: Any) -> None:
-        self.program, self.snapshot = running.driver.program, running.aggregation
+        self.program, self.take_snapshot = running.driver.program, running.aggregation
 
 
-class Feeder(threading.Thread):
+class WidgetFeeder(threading.Thread):
     """Tells a widget of each interval: say(state)."""
 
     def __init__(
-        self, running: Any, interval: float, tracing: object, say: Callable[[str], None]
+        self, running: Any, interval: float, tracing: object, send_state: Callable[[str], None]
     ) -> None:
         super().__init__(name="pyusdt-live", daemon=True)
-        self._running, self._interval, self._say = running, interval, say
+        self._running, self._interval, self._send_state = running, interval, send_state
         self._tracing = tracing  # which ends when nobody has it
-        self.over = threading.Event()
+        self.stopped = threading.Event()
 
     def run(self) -> None:
         view, look, last, ended = (
-            View(view_json.PAST),
-            _Look(self._running),
+            LiveModel(view_json.MAX_INTERVALS),
+            _AggregationReader(self._running),
             time.monotonic(),
             False,
         )
-        while not ended and not self.over.is_set():
-            self.over.wait(self._interval)
+        while not ended and not self.stopped.is_set():
+            self.stopped.wait(self._interval)
             ended = self._running.queue.over
             now = time.monotonic()
             view.drops = {kind: count for kind, count in self._running.drops().items() if count}
-            view.update(look, now - last)  # type: ignore[arg-type]
+            view.add_interval(look, now - last)  # type: ignore[arg-type]
             last = now
-            whole = view_json.whole(view, time.time(), self._interval, view_json.LATEST)
-            self._say(view_json.packed("whole", {**whole, "ended": ended}))
+            whole = view_json.full_state(
+                view, time.time(), self._interval, view_json.LIVE_INTERVALS
+            )
+            self._send_state(view_json.encode_event("whole", {**whole, "ended": ended}))
 
 
-def live(running: Any, interval: float, tracing: object) -> Any:
+def make_widget(running: Any, interval: float, tracing: object) -> Any:
     """The widget, which keeps the tracing.  ImportError without anywidget."""
     try:
         import anywidget
@@ -78,15 +80,15 @@ def live(running: Any, interval: float, tracing: object) -> Any:
 
     class Live(anywidget.AnyWidget):  # type: ignore[misc]
         _esm = SCRIPT
-        page = traitlets.Unicode(page("")).tag(sync=True)
+        page = traitlets.Unicode(render_page("")).tag(sync=True)
         state = traitlets.Unicode("").tag(sync=True)
 
         def close(self) -> None:
             """No more looks."""
-            feeder.over.set()
+            feeder.stopped.set()
             super().close()
 
     made = Live()
-    feeder = Feeder(running, interval, tracing, lambda state: setattr(made, "state", state))
+    feeder = WidgetFeeder(running, interval, tracing, lambda state: setattr(made, "state", state))
     feeder.start()
     return made

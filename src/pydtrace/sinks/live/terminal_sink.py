@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.engine import EngineError
 
-from .live_sink import Watching
+from .live_sink import LiveSink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.sinks.output_file import Notify, Output
 
-    from .terminal_view import Screen
+    from .terminal_view import TerminalView
 
 _INTERVALS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # s
-_LOOK = 0.1  # s between looks at the keyboard
+_KEYBOARD_INTERVAL = 0.1  # s between looks at the keyboard
 
 
-class Keys:
+class KeyReader:
     """A terminal's keys, one at a time, without waiting for a line's end; a context manager.  Where the input is no terminal there are
     none."""
 
@@ -40,7 +40,7 @@ class Keys:
         self._fd = fd
         self._before: list[Any] | None = None
 
-    def __enter__(self) -> Keys:  # noqa: PYI034
+    def __enter__(self) -> KeyReader:  # noqa: PYI034
         if os.isatty(self._fd):
             import termios
             import tty
@@ -56,7 +56,7 @@ class Keys:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
             self._before = None
 
-    def pressed(self) -> Iterator[str]:
+    def read_keys(self) -> Iterator[str]:
         """Those that were pressed since the last look; an arrow or its like is none."""
         while self._before is not None and select.select([self._fd], [], [], 0)[0]:
             with contextlib.suppress(OSError):
@@ -67,55 +67,59 @@ class Keys:
             return
 
 
-class Live(Watching):
+class TerminalSink(LiveSink):
     """The sink."""
 
     def __init__(self, output: Output, notify: Notify) -> None:
-        super().__init__(output, self._keep, kept=False)
-        self._tell = notify
+        super().__init__(output, self._keep_message, also_written=False)
+        self._notify_user = notify
         self._messages: list[tuple[str, bool]] = []
-        self._undo = contextlib.ExitStack()
-        self._screen: Screen | None = None
+        self._exit_stack = contextlib.ExitStack()
+        self._screen: TerminalView | None = None
 
-    def _keep(self, message: str, error: bool = True) -> None:
+    def _keep_message(self, message: str, error: bool = True) -> None:
         """A message that would be written over the screen comes when that is left."""
         self._messages.append((message, error))
 
-    def begin(self, info: Info) -> None:
-        if not os.isatty(self._real.fd):
+    def begin(self, info: TraceInfo) -> None:
+        if not os.isatty(self._real_output.fd):
             raise EngineError("--live needs a terminal; --web shows the same in a browser")
         try:
-            from .terminal_view import Screen
+            from .terminal_view import TerminalView
         except ImportError:
             raise EngineError("--live needs rich: pip install pyusdt[live]") from None
         super().begin(info)
-        self._keys = self._undo.enter_context(Keys(sys.stdin.fileno() if sys.stdin else -1))
-        self._screen = self._undo.enter_context(Screen(self.view, self._real.fd, info.engine))
-        self._looked = time.monotonic()
-        self.refresh()
+        self._keys = self._exit_stack.enter_context(
+            KeyReader(sys.stdin.fileno() if sys.stdin else -1)
+        )
+        self._screen = self._exit_stack.enter_context(
+            TerminalView(self.view, self._real_output.fd, info.engine)
+        )
+        self._last_check = time.monotonic()
+        self.refresh_view()
 
     # --- while tracing ------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def check_interval(self) -> None:
         screen, now = self._screen, time.monotonic()
-        if screen is None or now - self._looked < _LOOK:
+        if screen is None or now - self._last_check < _KEYBOARD_INTERVAL:
             return
-        self._looked = now
-        pressed = list(self._keys.pressed())
+        self._last_check = now
+        pressed = list(self._keys.read_keys())
         for key in pressed:
-            self._obey(screen, key)
+            self._handle_key(screen, key)
         if not screen.paused:
-            super().look()
-        if pressed or screen.resized():
-            self.refresh()
+            super().check_interval()
+        if pressed or screen.is_resized():
+            self.refresh_view()
 
-    def refresh(self) -> None:
+    def refresh_view(self) -> None:
         if self._screen:
-            self._screen.draw(self.interval)
+            self._screen.draw_screen(self.interval)
 
-    def _obey(self, screen: Screen, key: str) -> None:
+    def _handle_key(self, screen: TerminalView, key: str) -> None:
         if screen.typing or key == "/":
-            screen.type(key)
+            screen.type_key(key)
         elif key == "q":
             signal.raise_signal(
                 signal.SIGINT
@@ -124,25 +128,25 @@ class Live(Watching):
             at = _INTERVALS.index(self.interval) + (1 if key == "+" else -1)
             self.interval = _INTERVALS[min(max(at, 0), len(_INTERVALS) - 1)]
         else:
-            screen.press(key)
+            screen.press_key(key)
 
     # --- at the end ---------------------------------------------------------------------------
 
     def pause(self) -> None:
         """Text for people has an empty line there; a screen has none."""
 
-    def snapshot(self, aggregates: Aggregates) -> None:
-        self._leave()
+    def snapshot(self, aggregates: AggregationState) -> None:
+        self._leave_screen()
         super().snapshot(aggregates)
 
-    def _leave(self) -> None:
+    def _leave_screen(self) -> None:
         """The terminal as it was, and what was said meanwhile."""
         self._screen = None
-        self._undo.close()
+        self._exit_stack.close()
         messages, self._messages = self._messages, []
         for text, error in messages:
-            self._tell(text, error)
-        self._notify = self._tell
+            self._notify_user(text, error)
+        self._notify = self._notify_user
 
     def close(self) -> None:
-        self._leave()
+        self._leave_screen()

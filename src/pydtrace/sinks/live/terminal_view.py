@@ -19,14 +19,14 @@ from rich.text import Text
 from pydtrace.results.aggregation_values import Histogram, display_edges
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .live_model import label, number_of, short, shown_key
+from .live_model import bucket_label, format_key, short_number, value_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rich.console import RenderableType
 
-    from .live_model import Line, Panel, View
+    from .live_model import AggregationPanel, KeyLine, LiveModel
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _SHADES = " .:-=+*#%@"  # of a heat map without colour
@@ -50,19 +50,19 @@ _RAMP = (
     196,
 )  # xterm's colours, from cold to hot
 _SORTS = ("value", "rate", "key")
-_SPARK = 24  # columns of a line's past
-_WIDE, _FEW = (
+_SPARKLINE_COLUMNS = 24  # columns of a line's past
+_WIDE_TERMINAL, _NARROW_PERCENTILES = (
     60,
     (50, 99),
 )  # columns of a terminal from which on there is room for the past; percentiles that narrower ones show
-_LEAST_LOG = 3  # lines of what the script printed, where it printed anything
+_MIN_LOG_LINES = 3  # lines of what the script printed, where it printed anything
 _HELP = "q quit  p pause  s sort  / filter  Tab next  + - interval"
 
 
-class Screen:
+class TerminalView:
     """A context manager.  paused: nothing is to be taken in; typing: keys go into the filter."""
 
-    def __init__(self, view: View, fd: int, engine: str) -> None:
+    def __init__(self, view: LiveModel, fd: int, engine: str) -> None:
         self.paused = self.typing = False
         self._view, self._engine = view, engine
         self._filter, self._sort, self._first = "", 0, 0
@@ -76,9 +76,9 @@ class Screen:
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._fit()
+        self._adopt_size()
 
-    def __enter__(self) -> Screen:  # noqa: PYI034
+    def __enter__(self) -> TerminalView:  # noqa: PYI034
         self._live.start()
         return self
 
@@ -86,17 +86,17 @@ class Screen:
         self._live.stop()
         self._file.close()
 
-    def _fit(self) -> None:
+    def _adopt_size(self) -> None:
         """Take over the terminal's size: rich looks at those of the standard streams, whichever it writes to."""
         self._size = os.get_terminal_size(self._file.fileno())
         self._console.size = ConsoleDimensions(*self._size)
 
-    def resized(self) -> bool:
+    def is_resized(self) -> bool:
         return os.get_terminal_size(self._file.fileno()) != self._size
 
     # --- keys ---------------------------------------------------------------------------------
 
-    def press(self, key: str) -> None:
+    def press_key(self, key: str) -> None:
         if key in "p ":
             self.paused = not self.paused
         elif key == "s":
@@ -104,7 +104,7 @@ class Screen:
         elif key == "\t":
             self._first += 1
 
-    def type(self, key: str) -> None:
+    def type_key(self, key: str) -> None:
         """A key of the filter: it ends with Enter; Escape takes it away."""
         if not self.typing:
             self.typing, self._filter = True, ""
@@ -119,10 +119,10 @@ class Screen:
 
     # --- drawing ------------------------------------------------------------------------------
 
-    def draw(self, interval: float) -> None:
-        self._fit()
+    def draw_screen(self, interval: float) -> None:
+        self._adopt_size()
         width, height = self._size
-        drawn: list[RenderableType] = [self._head(interval)]
+        drawn: list[RenderableType] = [self._draw_header(interval)]
         log = [
             Text(escape_for_terminal(line), no_wrap=True, overflow="ellipsis")
             for line in self._view.log
@@ -130,9 +130,9 @@ class Screen:
         panels = list(self._view.panels.values())
         start = self._first % len(panels) if panels else 0
         room = height - 1
-        least = min(max(_LEAST_LOG, height // 4), len(log)) + 1 if log else 0
-        for panel, share in _shares(panels[start:] + panels[:start], room - least):
-            for part in self._panel(panel, share, width):
+        least = min(max(_MIN_LOG_LINES, height // 4), len(log)) + 1 if log else 0
+        for panel, share in _divide_lines(panels[start:] + panels[:start], room - least):
+            for part in self._draw_panel(panel, share, width):
                 drawn.append(part)
                 room -= part.row_count + 1 if isinstance(part, Table) else 1
         if log and room > 1:
@@ -142,7 +142,7 @@ class Screen:
             drawn += log[-(room - 1) :]
         self._live.update(Group(*drawn), refresh=True)
 
-    def _head(self, interval: float) -> Text:
+    def _draw_header(self, interval: float) -> Text:
         seconds = int(time.monotonic() - self._began)
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append(
@@ -158,8 +158,10 @@ class Screen:
         text.append(f"  {_HELP}", style="dim")
         return text
 
-    def _panel(self, panel: Panel, share: int, width: int) -> Iterable[RenderableType]:
-        lines = self._chosen(panel)
+    def _draw_panel(
+        self, panel: AggregationPanel, share: int, width: int
+    ) -> Iterable[RenderableType]:
+        lines = self._select_lines(panel)
         title = Text(
             f"@{escape_for_terminal(panel.name)} = {panel.row.called}",
             style="bold",
@@ -173,7 +175,7 @@ class Screen:
         room = share - 1
         if panel.is_distribution:
             rows = _heat_rows(panel, [line.key for line in lines])
-            shown = _fullest(
+            shown = _fullest_rows(
                 rows,
                 max(1, (room + 1) // 2, room - min(len(lines), 3) - 1) if len(lines) > 1 else room,
             )
@@ -181,48 +183,50 @@ class Screen:
                 f"  {len(shown)} of {len(rows)} lines" if len(shown) < len(rows) else "",
                 style="dim",
             )
-            yield from (self._heat_line(row, width) for row in shown)
+            yield from (self._draw_heat_row(row, width) for row in shown)
             room -= len(shown)
         if room > 1 and (len(lines) > 1 or not panel.is_distribution or (lines and lines[0].key)):
-            yield _table(panel, lines[: room - 1], width)
+            yield _make_table(panel, lines[: room - 1], width)
 
-    def _chosen(self, panel: Panel) -> list[Line]:
+    def _select_lines(self, panel: AggregationPanel) -> list[KeyLine]:
         """The lines that the filter leaves, sorted."""
         lines = [
             line
             for line in panel.lines.values()
-            if self._filter.lower() in shown_key(line.key).lower()
+            if self._filter.lower() in format_key(line.key).lower()
         ]
         by = _SORTS[self._sort]
         if by == "key":
-            return sorted(lines, key=lambda line: shown_key(line.key))
+            return sorted(lines, key=lambda line: format_key(line.key))
         return sorted(
             lines,
-            key=lambda line: line.rate if by == "rate" else number_of(line.value),
+            key=lambda line: line.rate if by == "rate" else value_number(line.value),
             reverse=True,
         )
 
-    def _heat_line(self, row: tuple[str, list[int], int], width: int) -> Text:
+    def _draw_heat_row(self, row: tuple[str, list[int], int], width: int) -> Text:
         label, counts, most = row
         text = Text(f"{label:>14} ", no_wrap=True, overflow="crop")
         coloured = self._console.color_system is not None and not self._console.no_color
         for count in counts[-(width - 16) :]:
             if coloured:
-                shade = _shade(count, most, len(_RAMP))
+                shade = _pick_shade(count, most, len(_RAMP))
                 text.append(" ", style=f"on color({_RAMP[shade - 1]})" if shade else "")
             else:
-                text.append(_SHADES[_shade(count, most, len(_SHADES) - 1)])
+                text.append(_SHADES[_pick_shade(count, most, len(_SHADES) - 1)])
         return text
 
 
-def _shares(panels: list[Panel], room: int) -> Iterable[tuple[Panel, int]]:
+def _divide_lines(
+    panels: list[AggregationPanel], room: int
+) -> Iterable[tuple[AggregationPanel, int]]:
     """How many lines each gets, the first ones first; what one does not need is the next one's.  The first, which Tab chooses, may have
     half of them."""
     for index, panel in enumerate(panels):
         share = min(
             max(room // (2 if index == 0 and len(panels) > 1 else len(panels) - index), 4),
             room,
-            _wanted(panel),
+            _wanted_lines(panel),
         )
         if share < 2:
             return
@@ -230,33 +234,35 @@ def _shares(panels: list[Panel], room: int) -> Iterable[tuple[Panel, int]]:
         yield panel, share
 
 
-def _wanted(panel: Panel) -> int:
+def _wanted_lines(panel: AggregationPanel) -> int:
     heat = len(_heat_rows(panel, panel.lines)) if panel.is_distribution else 0
     return 1 + heat + (len(panel.lines) + 1 if len(panel.lines) > 1 or not heat else 2)
 
 
-def _shade(count: int, most: int, shades: int) -> int:
+def _pick_shade(count: int, most: int, shades: int) -> int:
     """0 for nothing, else 1 to shades, by the logarithm."""
     if count <= 0:
         return 0
     return 1 + round((shades - 1) * math.log1p(count) / math.log1p(most)) if most > 1 else shades
 
 
-def _heat_rows(panel: Panel, keys: Iterable[Any]) -> list[tuple[str, list[int], int]]:
+def _heat_rows(panel: AggregationPanel, keys: Iterable[Any]) -> list[tuple[str, list[int], int]]:
     """(label, what came in each interval, the most of all) for each bucket from the highest to the lowest that anything came to."""
-    columns = panel.heat(keys)
+    columns = panel.sum_columns(keys)
     used = {bucket for column in columns for bucket in column}
     if not used:
         return []
     most = max(max(column.values(), default=0) for column in columns)
     named = display_edges(panel.row, panel.params)
     return [
-        (label(named[bucket]), [column.get(bucket, 0) for column in columns], most)
+        (bucket_label(named[bucket]), [column.get(bucket, 0) for column in columns], most)
         for bucket in range(max(used), min(used) - 1, -1)
     ]
 
 
-def _fullest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[str, list[int], int]]:
+def _fullest_rows(
+    rows: list[tuple[str, list[int], int]], room: int
+) -> list[tuple[str, list[int], int]]:
     """As many of them as there is room for: those to which the most came, in their order; one above which some are left out says so."""
     sums = [sum(counts) for _, counts, _ in rows]
     chosen = sorted(sorted(range(len(rows)), key=lambda row: -sums[row])[:room])
@@ -266,7 +272,7 @@ def _fullest(rows: list[tuple[str, list[int], int]], room: int) -> list[tuple[st
     ]
 
 
-def _spark(past: list[int]) -> str:
+def _draw_sparkline(past: list[int]) -> str:
     most = max(map(abs, past), default=0)
     return "".join(
         _BARS[min(len(_BARS) - 1, math.ceil(abs(count) * (len(_BARS) - 1) / most))] if most else " "
@@ -274,26 +280,32 @@ def _spark(past: list[int]) -> str:
     )
 
 
-def _table(panel: Panel, lines: list[Line], width: int) -> Table:
+def _make_table(panel: AggregationPanel, lines: list[KeyLine], width: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
     table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
     table.add_column(
         "values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True
     )
-    percents = [each for each in panel.row.percents if width >= _WIDE or each[1] in _FEW]
+    percents = [
+        each
+        for each in panel.row.percents
+        if width >= _WIDE_TERMINAL or each[1] in _NARROW_PERCENTILES
+    ]
     for name, _ in percents:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("/s", justify="right", no_wrap=True)
-    if width >= _WIDE:
-        table.add_column("", width=_SPARK, no_wrap=True)
+    if width >= _WIDE_TERMINAL:
+        table.add_column("", width=_SPARKLINE_COLUMNS, no_wrap=True)
     for line in lines:
         cells = [
-            shown_key(line.key),
-            short(number_of(line.value) if isinstance(line.value, Histogram) else line.value),
+            format_key(line.key),
+            short_number(
+                value_number(line.value) if isinstance(line.value, Histogram) else line.value
+            ),
         ]
-        cells += [short(line.value.percentile(percent) or 0) for _, percent in percents]
-        cells.append(short(round(line.rate, 1)))
-        if width >= _WIDE:
-            cells.append(_spark(list(line.past)[-_SPARK:]))
+        cells += [short_number(line.value.percentile(percent) or 0) for _, percent in percents]
+        cells.append(short_number(round(line.rate, 1)))
+        if width >= _WIDE_TERMINAL:
+            cells.append(_draw_sparkline(list(line.past)[-_SPARKLINE_COLUMNS:]))
         table.add_row(*map(Text, cells))
     return table

@@ -11,40 +11,42 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.results.aggregation_values import Histogram, display_edges
 
-from .live_model import label, number_of, short
+from .live_model import bucket_label, short_number, value_number
 
 if TYPE_CHECKING:
-    from .live_model import Line, Panel, View
+    from .live_model import AggregationPanel, KeyLine, LiveModel
 
-PAST = 600  # intervals that a page has at most, which shows 120 at once
-LATEST = 120  # that a page has which is sent anew each second
+MAX_INTERVALS = 600  # intervals that a page has at most, which shows 120 at once
+LIVE_INTERVALS = 120  # that a page has which is sent anew each second
 _LOG = 200  # lines
 
 
-def whole(view: View, now: float, interval: float, past: int = PAST) -> dict[str, Any]:
+def full_state(
+    view: LiveModel, now: float, interval: float, past: int = MAX_INTERVALS
+) -> dict[str, Any]:
     """All that there is; now: seconds since 1970, of the last interval's end; past: so many intervals at most."""
     return {
-        **_head(view, now, interval),
-        "panels": [_panel(each, past) for each in view.panels.values()],
-        "log": _lines(view, _LOG),
+        **_make_header(view, now, interval),
+        "panels": [_make_panel(each, past) for each in view.panels.values()],
+        "log": _log_lines(view, _LOG),
     }
 
 
-def step(view: View, now: float, interval: float, lines: int) -> dict[str, Any]:
+def state_delta(view: LiveModel, now: float, interval: float, lines: int) -> dict[str, Any]:
     """What the last interval has changed; lines: of the log, how many are new."""
     return {
-        **_head(view, now, interval),
-        "panels": [_panel(each, 1) for each in view.panels.values()],
-        "log": _lines(view, min(lines, _LOG)),
+        **_make_header(view, now, interval),
+        "panels": [_make_panel(each, 1) for each in view.panels.values()],
+        "log": _log_lines(view, min(lines, _LOG)),
     }
 
 
-def packed(what: str, told: dict[str, Any]) -> str:
+def encode_event(event: str, members: dict[str, Any]) -> str:
     """As JSON on one line; what: "whole", "step"."""
-    return json.dumps({"what": what, **told}, separators=(",", ":"), default=str)
+    return json.dumps({"what": event, **members}, separators=(",", ":"), default=str)
 
 
-def _head(view: View, now: float, interval: float) -> dict[str, Any]:
+def _make_header(view: LiveModel, now: float, interval: float) -> dict[str, Any]:
     return {
         "now": round(now, 3),
         "interval": interval,
@@ -53,22 +55,22 @@ def _head(view: View, now: float, interval: float) -> dict[str, Any]:
     }
 
 
-def _lines(view: View, count: int) -> list[str]:
-    return [_text(line) for line in list(view.log)[-count:]] if count else []
+def _log_lines(view: LiveModel, count: int) -> list[str]:
+    return [_clean_text(line) for line in list(view.log)[-count:]] if count else []
 
 
-def _text(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Bytes that were not UTF-8 are no characters of JSON's."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _panel(panel: Panel, past: int) -> dict[str, Any]:
+def _make_panel(panel: AggregationPanel, past: int) -> dict[str, Any]:
     told = {
-        "name": _text(panel.name),
+        "name": _clean_text(panel.name),
         "function": panel.row.called,
         "keys": panel.keys,
         "past": past,
-        "lines": [_line(line, past) for line in panel.lines.values()],
+        "lines": [_make_line(line, past) for line in panel.lines.values()],
     }
     if panel.is_distribution:
         named = display_edges(panel.row, panel.params)
@@ -77,19 +79,19 @@ def _panel(panel: Panel, past: int) -> dict[str, Any]:
         }
         told["percents"] = [name for name, _ in panel.row.percents]
         told["buckets"] = {
-            bucket: label(named[bucket])
+            bucket: bucket_label(named[bucket])
             for bucket in range(min(used, default=0), max(used, default=-1) + 1)
         }
     return told
 
 
-def _line(line: Line, past: int) -> dict[str, Any]:
+def _make_line(line: KeyLine, past: int) -> dict[str, Any]:
     value = line.value
     told = {
-        "key": [_text(str(part)) for part in line.key],
-        "number": number_of(value),
+        "key": [_clean_text(str(part)) for part in line.key],
+        "number": value_number(value),
         "rate": line.rate,
-        "value": short(value.n if isinstance(value, Histogram) else value),
+        "value": short_number(value.n if isinstance(value, Histogram) else value),
         "past": list(line.past)[-past:],
     }
     if isinstance(value, Histogram):
@@ -97,6 +99,6 @@ def _line(line: Line, past: int) -> dict[str, Any]:
             [part for item in column.items() for part in item] for column in line.columns[-past:]
         ]
         told["percentiles"] = [
-            short(value.percentile(percent) or 0) for _, percent in value.row.percents
+            short_number(value.percentile(percent) or 0) for _, percent in value.row.percents
         ]
     return told

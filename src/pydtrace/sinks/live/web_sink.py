@@ -18,19 +18,19 @@ import time
 from typing import TYPE_CHECKING
 
 from pydtrace.engine import EngineError
-from pydtrace.sinks.atomic_file import Aside
+from pydtrace.sinks.atomic_file import AtomicFile
 from pydtrace.sinks.http.http_server import Handler, Server
 
 from . import view_json
-from .live_sink import Watching
+from .live_sink import LiveSink
 
 if TYPE_CHECKING:
-    from pydtrace.driver.aggregation_state import Aggregates
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.aggregation_state import AggregationState
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.sinks.output_file import Notify, Output
 
-_VIEWERS = 16
-_CONNECTIONS = 64  # a browser keeps those open by which it got the page's files
+_MAX_VIEWERS = 16
+_MAX_CONNECTIONS = 64  # a browser keeps those open by which it got the page's files
 _BUFFER = 1 << 17  # bytes
 _TIMEOUT = 20.0  # s that a viewer may not read
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -48,37 +48,37 @@ def file(name: str) -> str:
         return opened.read()
 
 
-class _States:
+class _StateFeed:
     """What the viewers are sent: the tracing writes it, each viewer's thread reads."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._number, self._whole, self._step, self._over = 0, "", "", False
+        self._number, self._whole, self._step, self._is_over = 0, "", "", False
         self.viewers = 0
 
-    def put(self, whole: str, step: str) -> None:
+    def publish_state(self, whole: str, step: str) -> None:
         with self._changed:
             self._number, self._whole, self._step = self._number + 1, whole, step
             self._changed.notify_all()
 
-    def end(self) -> None:
+    def end_feed(self) -> None:
         with self._changed:
-            self._over = True
+            self._is_over = True
             self._changed.notify_all()
 
-    def join(self, change: int) -> bool:
+    def change_viewers(self, change: int) -> bool:
         """One viewer more, or less; False: there are enough."""
         with self._changed:
-            if change > 0 and self.viewers >= _VIEWERS:
+            if change > 0 and self.viewers >= _MAX_VIEWERS:
                 return False
             self.viewers += change
             return True
 
-    def after(self, number: int, timeout: float) -> tuple[int, str | None]:
+    def wait_for_state(self, number: int, timeout: float) -> tuple[int, str | None]:
         """(number, state) that follows the one of that number: the step, or all where some were missed; "" where the time was over
         first, None at the end of tracing."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._number != number or self._over, timeout):
+            if not self._changed.wait_for(lambda: self._number != number or self._is_over, timeout):
                 return number, ""
             if self._number == number:
                 return number, None
@@ -99,97 +99,103 @@ class _Handler(Handler):
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.refuse(403, "the address lacks the token")
             return
-        self.server.know()
+        self.server.mark_trusted()
         if name == "events":
-            self._events()
+            self._send_events()
         elif name in _FILES:
             path, kind = _FILES[name]
-            self.send(200, file(path).encode(), kind, *_HEADERS)
+            self.send_answer(200, file(path).encode(), kind, *_HEADERS)
         else:
             self.refuse(404, "there is no such page")
 
-    def _events(self) -> None:
+    def _send_events(self) -> None:
         states = self.server.states
-        if not states.join(1):
+        if not states.change_viewers(1):
             self.refuse(503, "too many viewers")
             return
         self.connection.setsockopt(
             socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER
         )  # what lies there is old when it is read
         try:
-            self.begin(200, "text/event-stream", ("Connection", "close"), *_HEADERS)
-            self._feed(states)
+            self.begin_answer(200, "text/event-stream", ("Connection", "close"), *_HEADERS)
+            self._stream_states(states)
         except OSError:
             pass  # the viewer is gone, or does not read
         finally:
-            states.join(-1)
+            states.change_viewers(-1)
             self.close_connection = True
 
-    def _feed(self, states: _States) -> None:
-        number, state = states.after(0, 0.0)
+    def _stream_states(self, states: _StateFeed) -> None:
+        number, state = states.wait_for_state(0, 0.0)
         while state is not None:
             self.wfile.write(f"data: {state}\n\n".encode() if state else b": still here\n\n")
-            number, state = states.after(number, _TIMEOUT / 2)
+            number, state = states.wait_for_state(number, _TIMEOUT / 2)
         self.wfile.write(b"event: end\ndata: over\n\n")
 
 
 class _Server(Server):
-    at_once = _CONNECTIONS
+    max_connections = _MAX_CONNECTIONS
 
-    def __init__(self, port: int, states: _States) -> None:
+    def __init__(self, port: int, states: _StateFeed) -> None:
         super().__init__("127.0.0.1", port, _Handler)
         self.states, self.token = states, secrets.token_urlsafe(18)
         self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
 
-class Web(Watching):
+class WebSink(LiveSink):
     """The sink of --web."""
 
     def __init__(self, output: Output, notify: Notify, port: int) -> None:
-        super().__init__(output, notify, kept=True, history=view_json.PAST)
-        self._port, self._states = port, _States()
+        super().__init__(output, notify, also_written=True, history=view_json.MAX_INTERVALS)
+        self._port, self._states = port, _StateFeed()
         self._server: _Server | None = None
         self._printed = 0
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         super().begin(info)
         try:
             server = self._server = _Server(self._port, self._states)
         except OSError as error:
             raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
-        server.expenses.tell = self._notify
+        server.connection_cost.report = self._notify
         server.start()
         self.stays = self.clock.span is not None
         self._notify(f"the page is {server.address}")
-        self._states.put("", "") if self.stays else self.refresh()
+        self._states.publish_state("", "") if self.stays else self.refresh_view()
 
-    def refresh(self) -> None:
+    def refresh_view(self) -> None:
         if not self.stays:
-            now, new = self.clock.wall(), self.view.printed - self._printed
+            now, new = self.clock.wall(), self.view.printed_lines - self._printed
             self._printed += new
-            self._states.put(
-                view_json.packed(
-                    "whole", view_json.whole(self.view, now, self.interval, view_json.LATEST)
+            self._states.publish_state(
+                view_json.encode_event(
+                    "whole",
+                    view_json.full_state(self.view, now, self.interval, view_json.LIVE_INTERVALS),
                 ),
-                view_json.packed("step", view_json.step(self.view, now, self.interval, new)),
+                view_json.encode_event(
+                    "step", view_json.state_delta(self.view, now, self.interval, new)
+                ),
             )
 
-    def others_time(self) -> float:
-        return self._server.expenses.taken if self._server else 0.0
+    def other_users_time(self) -> float:
+        return self._server.connection_cost.others_seconds if self._server else 0.0
 
     def end(self, status: int) -> None:
         """A recording is shown when all of it is known."""
         super().end(status)
         if self.stays:
-            whole = view_json.packed(
+            whole = view_json.encode_event(
                 "whole",
-                {**view_json.whole(self.view, self.clock.wall(), self.interval), "recorded": True},
+                {
+                    **view_json.full_state(self.view, self.clock.wall(), self.interval),
+                    "recorded": True,
+                },
             )
-            self._states.put(whole, whole)
+            self._states.publish_state(whole, whole)
             self._notify("the recording is over; the page stays until Ctrl-C")
 
     def close(self) -> None:
-        self._states.end()
+        self._states.end_feed()
         server, self._server = self._server, None
         if server:
             end = time.monotonic() + 1.0
@@ -198,41 +204,42 @@ class Web(Watching):
             server.stop()
 
 
-class Html(Watching):
+class HtmlSink(LiveSink):
     """The sink of --html: a page that needs no server and no network."""
 
     def __init__(self, output: Output, notify: Notify, path: str) -> None:
-        super().__init__(output, notify, kept=True, history=view_json.PAST)
-        self._file = Aside(path)
+        super().__init__(output, notify, also_written=True, history=view_json.MAX_INTERVALS)
+        self._file = AtomicFile(path)
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         super().begin(info)
-        with self._file.checked():
-            self._file.make()
+        with self._file.report_errors():
+            self._file.create_file()
 
-    def refresh(self) -> None:
+    def refresh_view(self) -> None:
         """The page is written at the end."""
 
-    def snapshot(self, aggregates: Aggregates) -> None:
+    def snapshot(self, aggregates: AggregationState) -> None:
         super().snapshot(aggregates)
-        with self._file.checked():
-            assert self._file.writing
-            with open(self._file.writing, "w", encoding="utf-8") as opened:
+        with self._file.report_errors():
+            assert self._file.part_path
+            with open(self._file.part_path, "w", encoding="utf-8") as opened:
                 opened.write(
-                    page(
-                        view_json.packed(
-                            "whole", view_json.whole(self.view, self.clock.wall(), self.interval)
+                    render_page(
+                        view_json.encode_event(
+                            "whole",
+                            view_json.full_state(self.view, self.clock.wall(), self.interval),
                         )
                     )
                 )
-        self._file.done()
-        self._file.writing = None
+        self._file.commit_file()
+        self._file.part_path = None
 
     def close(self) -> None:
-        self._file.give_up()
+        self._file.discard_file()
 
 
-def page(state: str) -> str:
+def render_page(state: str) -> str:
     """The page with a state in it.  No text of the state can end the element that it stands in."""
     parts = {"<link rel=\"stylesheet\" href=\"view.css\">": f"<style>\n{file('view.css')}</style>",
              "<script src=\"view.js\" defer></script>": "",

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import AggDef
 
-OVERFLOW = "overflow"  # the label of what is beyond the most series that there may be
+OVERFLOW_LABEL = "overflow"  # the label of what is beyond the most series that there may be
 _UNNAMED = "_"  # how D calls the aggregation @
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
-_RESERVED = ("le", "quantile", OVERFLOW)
+_RESERVED = ("le", "quantile", OVERFLOW_LABEL)
 _SUFFIXES = (
     "",
     "_total",
@@ -34,13 +34,13 @@ _SUFFIXES = (
 )  # of what a metric's samples may be called
 
 
-class MappingError(Exception):
+class MetricConfigError(Exception):
     """A line that says nothing sensible; the message is one line for the user."""
 
 
-class Meaning:
+class MetricSpec:
     """One aggregation as a metric.  kind: "counter" where a sum() only grows, else None; sum: the aggregation that has the sum of
-    this distribution's values, else None; labels: one for each key, None: those of _default(); buckets: (low, high) of values whose
+    this distribution's values, else None; labels: one for each key, None: those of _fill_defaults(); buckets: (low, high) of values whose
     buckets are there from the beginning, else None; exemplar: names of what a record has, of the value and of what goes with it."""
 
     __slots__ = (
@@ -65,102 +65,106 @@ class Meaning:
         self.exemplar: list[str] = []
 
 
-def _name(text: str) -> str:
+def _parse_name(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise MappingError(
+        raise MetricConfigError(
             f"'{text}' is no name of a metric: letters, digits, _ and : are, and the first is no digit"
         )
     return text.removesuffix("_total")
 
 
-def _unit(text: str) -> str:
+def _parse_unit(text: str) -> str:
     if not re.fullmatch(r"[a-zA-Z0-9_]+", text):
-        raise MappingError(f"'{text}' is no unit: seconds, bytes, ratio … are")
+        raise MetricConfigError(f"'{text}' is no unit: seconds, bytes, ratio … are")
     return text
 
 
-def _multiplier(text: str) -> Decimal:
+def _parse_multiplier(text: str) -> Decimal:
     try:
         found = Decimal(text)
     except InvalidOperation:
         found = Decimal(0)
     if not (found.is_finite() and Decimal("1e-30") <= found <= Decimal("1e30")):
-        raise MappingError(f"multiplier={text}: a number greater than 0 is needed, such as 1e-9")
+        raise MetricConfigError(
+            f"multiplier={text}: a number greater than 0 is needed, such as 1e-9"
+        )
     return found
 
 
-def _labels(text: str) -> list[str]:
+def _parse_labels(text: str) -> list[str]:
     found = text.split(",") if text else []
     for label in found:
         if not _LABEL.fullmatch(label) or label in _RESERVED:
-            raise MappingError(f"'{label}' is no name of a label of one's own")
+            raise MetricConfigError(f"'{label}' is no name of a label of one's own")
     if len({*found}) < len(found):
-        raise MappingError(f"labels={text}: one name stands there twice")
+        raise MetricConfigError(f"labels={text}: one name stands there twice")
     return found
 
 
-def _kind(text: str) -> str:
+def _parse_kind(text: str) -> str:
     if text != "counter":
-        raise MappingError(
+        raise MetricConfigError(
             f"type={text}: only a sum() that never falls needs a type, which is counter"
         )
     return text
 
 
-def _buckets(text: str) -> tuple[int, int]:
+def _parse_buckets(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(-?\d{1,19})\.\.(-?\d{1,19})", text)
     if not found or int(found[1]) > int(found[2]):
-        raise MappingError(
+        raise MetricConfigError(
             f"buckets={text}: the least and the greatest value are needed, such as 1000..1000000000"
         )
     return int(found[1]), int(found[2])
 
 
-def _exemplar(text: str) -> list[str]:
+def _parse_exemplar(text: str) -> list[str]:
     value, *labels = text.split(",")
     if not value or not labels:
-        raise MappingError(
+        raise MetricConfigError(
             f"exemplar={text}: the name of a value and of what goes with it are needed, such as exemplar=ms,trace_id"
         )
-    return [value, *_labels(",".join(labels))]
+    return [value, *_parse_labels(",".join(labels))]
 
 
 _WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {  # word: (attribute, what checks and reads its value)
-    "name": ("name", _name), "help": ("help", str), "unit": ("unit", _unit), "multiplier": ("multiplier", _multiplier),
-    "labels": ("labels", _labels), "type": ("kind", _kind), "sum": ("sum", lambda text: _aggregation(text)),
-    "buckets": ("buckets", _buckets), "exemplar": ("exemplar", _exemplar),
+    "name": ("name", _parse_name), "help": ("help", str), "unit": ("unit", _parse_unit), "multiplier": ("multiplier", _parse_multiplier),
+    "labels": ("labels", _parse_labels), "type": ("kind", _parse_kind), "sum": ("sum", lambda text: _parse_aggregation(text)),
+    "buckets": ("buckets", _parse_buckets), "exemplar": ("exemplar", _parse_exemplar),
 }  # fmt: skip
 
 
-def _aggregation(text: str) -> str:
+def _parse_aggregation(text: str) -> str:
     return text.removeprefix("@") or _UNNAMED
 
 
-def parsed(line: str) -> tuple[str, Meaning]:
+def parse_line(line: str) -> tuple[str, MetricSpec]:
     """(aggregation, Meaning) of one line."""
     try:
         first, *words = shlex.split(line)
     except ValueError:
-        raise MappingError("a name of an aggregation is needed, and each quote twice") from None
-    meaning = Meaning()
+        raise MetricConfigError(
+            "a name of an aggregation is needed, and each quote twice"
+        ) from None
+    meaning = MetricSpec()
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or key not in _WORDS:
-            raise MappingError(
+            raise MetricConfigError(
                 f"'{word}': behind the aggregation stand {', '.join(f'{each}=…' for each in _WORDS)}"
             )
         attribute, read = _WORDS[key]
         setattr(meaning, attribute, read(value))
-    return _aggregation(first), meaning
+    return _parse_aggregation(first), meaning
 
 
-def lines_of(path: str) -> list[tuple[str, str]]:
+def read_lines(path: str) -> list[tuple[str, str]]:
     """(where, line) of a file; empty lines and those that begin with # say nothing."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise MappingError(
+        raise MetricConfigError(
             f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8'}"
         ) from None
     return [
@@ -170,100 +174,102 @@ def lines_of(path: str) -> list[tuple[str, str]]:
     ]
 
 
-def of_options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+def collect_lines(options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(where, line): those of the file, of the command line and of the script.  MappingError."""
-    lines = lines_of(options["metrics"]) if "metrics" in options else []
+    lines = read_lines(options["metrics"]) if "metrics" in options else []
     return lines + [(f"metric '{line}'", line) for line in options.get("metric", ())]
 
 
-def read(lines: Iterable[tuple[str, str]], definitions: Iterable[AggDef]) -> dict[str, Meaning]:
+def read_specs(
+    lines: Iterable[tuple[str, str]], definitions: Iterable[AggDef]
+) -> dict[str, MetricSpec]:
     """lines: (where it stands, line); definitions: of all aggregations of the script; a Meaning for each of them whose name is not ""
     where a line has told it."""
     of_name = {definition.name: definition for definition in definitions}
-    found: dict[str, Meaning] = {}
+    found: dict[str, MetricSpec] = {}
     parts: set[str | None] = set()  # the sums beside distributions
     for where, line in lines:
         try:
-            name, meaning = parsed(line)
+            name, meaning = parse_line(line)
             if name in found:
-                raise MappingError(f"@{name} has a line already")
-            _check(name, meaning, of_name)
+                raise MetricConfigError(f"@{name} has a line already")
+            _check_spec(name, meaning, of_name)
             if name in parts or meaning.sum in {*parts, *found}:
-                raise MappingError(
+                raise MetricConfigError(
                     f"@{name if name in parts else meaning.sum} is the sum of one distribution, and nothing else"
                 )
             parts |= {meaning.sum} - {None}
-        except MappingError as error:
-            raise MappingError(f"{where}: {error}") from None
+        except MetricConfigError as error:
+            raise MetricConfigError(f"{where}: {error}") from None
         found[name] = meaning
     return found
 
 
-def _check(name: str, meaning: Meaning, of_name: dict[str, AggDef]) -> None:
+def _check_spec(name: str, meaning: MetricSpec, of_name: dict[str, AggDef]) -> None:
     """What a line says, against the script."""
     definition = of_name.get(name)
     if definition is None:
-        raise MappingError(
+        raise MetricConfigError(
             f"the script has no @{name}, but {', '.join(f'@{each}' for each in of_name) or 'none'}"
         )
     if meaning.labels is not None and len(meaning.labels) != len(definition.keys):
-        raise MappingError(
+        raise MetricConfigError(
             f"@{name} has {len(definition.keys)} keys, and labels= names {len(meaning.labels)}"
         )
     if meaning.kind and not definition.row.falls:
-        raise MappingError(
+        raise MetricConfigError(
             f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.called}()"
         )
     if meaning.exemplar and (
         definition.row.metric not in ("histogram", "counter") or meaning.labels is None
     ):
-        raise MappingError(
+        raise MetricConfigError(
             f"exemplar= is for a distribution or a counter with labels=, and @{name} is a {definition.row.called}()"
             if meaning.labels is not None
             else f"exemplar= of @{name} needs labels=, which its records have as well"
         )
     if meaning.buckets and definition.row.metric != "histogram":
-        raise MappingError(
+        raise MetricConfigError(
             f"buckets= is for a histogram, and @{name} is a {definition.row.called}()"
         )
     if meaning.sum is not None:
-        _check_companion(name, definition, of_name.get(meaning.sum), meaning.sum)
+        _check_sum(name, definition, of_name.get(meaning.sum), meaning.sum)
 
 
-def _check_companion(name: str, definition: AggDef, other: AggDef | None, called: str) -> None:
+def _check_sum(name: str, definition: AggDef, other: AggDef | None, called: str) -> None:
     if not definition.row.is_distribution:
-        raise MappingError(
+        raise MetricConfigError(
             f"sum= is for a distribution, and @{name} is a {definition.row.called}()"
         )
     if other is None or not other.row.falls or len(other.keys) != len(definition.keys):
-        raise MappingError(f"sum=@{called} is no sum() of the script with the keys of @{name}")
+        raise MetricConfigError(f"sum=@{called} is no sum() of the script with the keys of @{name}")
 
 
-def complete(
-    meanings: dict[str, Meaning], definitions: Iterable[AggDef], taken: Iterable[str]
-) -> tuple[dict[str, Meaning], list[str]]:
+def complete_specs(
+    specs: dict[str, MetricSpec], definitions: Iterable[AggDef], reserved: Iterable[str]
+) -> tuple[dict[str, MetricSpec], list[str]]:
     """(a Meaning with name and labels for each aggregation that is a metric, the names of those that had no line).  taken: names of
     metrics that there are already.  An aggregation that is the sum of another's values is a part of that, and no metric."""
-    companions = {meaning.sum for meaning in meanings.values()}
-    seen = {name + suffix for name in taken for suffix in _SUFFIXES}
-    made: dict[str, Meaning] = {}
+    companions = {meaning.sum for meaning in specs.values()}
+    seen = {name + suffix for name in reserved for suffix in _SUFFIXES}
+    made: dict[str, MetricSpec] = {}
     for definition in definitions:
-        meaning = meanings.get(definition.name)
+        meaning = specs.get(definition.name)
         if meaning is None and definition.name in companions:
             continue
-        meaning = made[definition.name] = meaning or Meaning()
-        _default(meaning, definition)
+        meaning = made[definition.name] = meaning or MetricSpec()
+        _fill_defaults(meaning, definition)
         mine = {meaning.name + suffix for suffix in _SUFFIXES}
         if mine & seen:
-            raise MappingError(
+            raise MetricConfigError(
                 f"@{definition.name}: there is a metric {meaning.name}, or one of that name with _total, _sum … behind it,"
                 " already: give it another by name="
             )
         seen |= mine
-    return made, [name for name in made if name not in meanings]
+    return made, [name for name in made if name not in specs]
 
 
-def _default(meaning: Meaning, definition: AggDef) -> None:
+def _fill_defaults(meaning: MetricSpec, definition: AggDef) -> None:
     """What the line, or its absence, has left open."""
     name = "aggregation" if definition.name == _UNNAMED else definition.name
     meaning.name = meaning.name or f"dtrace_{name.removesuffix('_total')}"

@@ -22,7 +22,7 @@ PATH = "/metrics"
 class _Handler(Handler):
     """server: Scrapes."""
 
-    server: Scrapes
+    server: MetricsServer
 
     def answer(self) -> None:
         server = self.server
@@ -32,14 +32,14 @@ class _Handler(Handler):
             self.refuse(401, "a bearer token is needed", ("WWW-Authenticate", "Bearer"))
             return
         if server.token:
-            server.know()
+            server.mark_trusted()
         if self.path.partition("?")[0] != PATH:
             self.refuse(404, f"the metrics are at {PATH}")
         else:
-            self.send(200, *server.answer(self.headers.get("Accept", "")))
+            self.send_answer(200, *server.answer(self.headers.get("Accept", "")))
 
 
-class Scrapes(Server):
+class MetricsServer(Server):
     """The server."""
 
     def __init__(
@@ -52,7 +52,9 @@ class Scrapes(Server):
     ) -> None:
         self.answer, self.token, self._context = answer, token, context
         super().__init__(host, port, _Handler)
-        self.address = f"{'https' if context else 'http'}://{self.shown}:{self.server_port}{PATH}"
+        self.address = (
+            f"{'https' if context else 'http'}://{self.display_host}:{self.server_port}{PATH}"
+        )
 
     def is_own_host(self, header: str) -> bool:
         """Who has the token may ask by any name, where others reach the address as well."""

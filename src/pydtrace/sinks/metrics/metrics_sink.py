@@ -13,36 +13,36 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.engine import EngineError
-from pydtrace.sinks.dtrace_text_sink import Text
+from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 from pydtrace.sinks.http.http_server import is_loopback
 
 from . import metric_config
 from .exemplars import Exemplars
-from .metrics_http import Scrapes
+from .metrics_http import MetricsServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.sinks.output_file import Notify, Output
 
-    from .prometheus_model import Snapshot
+    from .prometheus_model import MetricSnapshot
 
 _INTERVAL = 1.0  # s
 _SHARE = 20  # a snapshot may take at most one part in so many of the time
-_FEW = 3  # aggregations that a warning names
+_NAMED_AT_MOST = 3  # aggregations that a warning names
 
 
-class Metrics(Text):
+class MetricsSink(DtraceTextSink):
     """The sink.  address: (host, port)."""
 
     def __init__(self, output: Output, notify: Notify, address: tuple[str, int]) -> None:
         super().__init__(output, notify)
         self._address = address
-        self._lost: dict[str, int] = {}
-        self._server: Scrapes | None = None
+        self._drops: dict[str, int] = {}
+        self._server: MetricsServer | None = None
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         try:
             from . import prometheus_model
         except ImportError:
@@ -51,26 +51,31 @@ class Metrics(Text):
             ) from None
         super().begin(info)
         try:
-            self._book = prometheus_model.Book(
-                info.actions.aggregates, info.engine, metric_config.of_options(info.options)
+            self._store = prometheus_model.MetricStore(
+                info.actions.aggregates, info.engine, metric_config.collect_lines(info.options)
             )
-        except metric_config.MappingError as error:
+        except metric_config.MetricConfigError as error:
             raise EngineError(f"--metrics: {error}") from None
-        self._exemplars = Exemplars(self._book.meanings, info)
-        self._answers = _Answers()
-        self._take(time.monotonic())
-        self._serve(info.options)
-        if self._book.unmapped:
-            self._warn(self._book.unmapped)
+        self._exemplars = Exemplars(self._store.specs, info)
+        self._answers = _SnapshotTexts()
+        self._take_snapshot(time.monotonic())
+        self._start_server(info.options)
+        if self._store.unmapped:
+            self._report_unmapped(self._store.unmapped)
 
-    def _serve(self, options: Mapping[str, Any]) -> None:
+    def _start_server(self, options: Mapping[str, Any]) -> None:
         host, port = self._address
-        token, context = _token(options.get("metricstoken")), _context(options.get("metricscert"))
+        token, context = (
+            _read_token(options.get("metricstoken")),
+            _load_certificate(options.get("metricscert")),
+        )
         try:
-            server = self._server = Scrapes(host, port, self._answers.of, token, context)
+            server = self._server = MetricsServer(
+                host, port, self._answers.encode_answer, token, context
+            )
         except OSError as error:
             raise EngineError(f"--metrics: port {port} of {host}: {error.strerror}") from None
-        server.expenses.tell = self._notify
+        server.connection_cost.report = self._notify
         server.start()
         self._notify(f"the metrics are at {server.address}", error=not port)
         if not (token or is_loopback(host)):
@@ -78,10 +83,10 @@ class Metrics(Text):
                 f"--metrics: whoever reaches {host} may read them; -x metricstoken=FILE asks for a token"
             )
 
-    def _warn(self, names: list[str]) -> None:
+    def _report_unmapped(self, names: list[str]) -> None:
         """Of aggregations that no line of a mapping tells of."""
-        shown = ", ".join(f"@{name}" for name in names[:_FEW]) + (
-            f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+        shown = ", ".join(f"@{name}" for name in names[:_NAMED_AT_MOST]) + (
+            f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
         )
         self._notify(
             f"--metrics: no line of a mapping tells what {shown} means: the name is made of the aggregation's, the labels are"
@@ -90,24 +95,24 @@ class Metrics(Text):
 
     def records(self, buffer: bytes) -> None:
         if buffer:
-            self._exemplars.look(buffer)
+            self._exemplars.add_records(buffer)
             super().records(buffer)
         if (now := time.monotonic()) >= self._next:
-            self._take(now)
+            self._take_snapshot(now)
 
-    def _take(self, began: float) -> None:
-        snapshot = self._book.look(self._lost, self._info.errors)
-        snapshot.exemplars = self._exemplars.taken()
+    def _take_snapshot(self, began: float) -> None:
+        snapshot = self._store.take_snapshot(self._drops, self._info.error_count)
+        snapshot.exemplars = self._exemplars.list_exemplars()
         self._answers.snapshot = snapshot
         took = time.monotonic() - began
         self._next = began + max(_INTERVAL, _SHARE * took)
 
     def drop(self, kind: str, count: int, line: str) -> None:
-        self._lost[kind] = self._lost.get(kind, 0) + count
+        self._drops[kind] = self._drops.get(kind, 0) + count
         super().drop(kind, count, line)
 
-    def others_time(self) -> float:
-        return self._server.expenses.taken if self._server else 0.0
+    def other_users_time(self) -> float:
+        return self._server.connection_cost.others_seconds if self._server else 0.0
 
     def close(self) -> None:
         server, self._server = self._server, None
@@ -115,44 +120,44 @@ class Metrics(Text):
             server.stop()
 
 
-class _Answers:
+class _SnapshotTexts:
     """Snapshots as text; each is made once, whoever asks.  snapshot: the last one, set by the thread that traces."""
 
-    snapshot: Snapshot
+    snapshot: MetricSnapshot
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of: Snapshot | None = None
-        self._made: dict[str, tuple[bytes, bool]] = {}
+        self._encoded: MetricSnapshot | None = None
+        self._encodings: dict[str, tuple[bytes, bool]] = {}
 
-    def of(self, accept: str) -> tuple[bytes, str]:
+    def encode_answer(self, accept: str) -> tuple[bytes, str]:
         """(text, its type) for an Accept header: the text of Prometheus, where it is accepted and says more than OpenMetrics may."""
         from prometheus_client.exposition import choose_encoder
 
         encode, kind = choose_encoder(accept)
         with self._lock:
-            text, left_out = self._text(encode, kind)
+            text, left_out = self._encode_snapshot(encode, kind)
             if left_out and ("text/plain" in accept or "*/*" in accept):
                 encode, kind = choose_encoder("")
-                text, _ = self._text(encode, kind)
+                text, _ = self._encode_snapshot(encode, kind)
             return text, kind
 
-    def _text(self, encode: Callable[[Any], bytes], kind: str) -> tuple[bytes, bool]:
+    def _encode_snapshot(self, encode: Callable[[Any], bytes], kind: str) -> tuple[bytes, bool]:
         from .prometheus_model import Collector
 
         snapshot = self.snapshot
-        if snapshot is not self._of:
-            self._of, self._made = snapshot, {}
-        if kind not in self._made:
+        if snapshot is not self._encoded:
+            self._encoded, self._encodings = snapshot, {}
+        if kind not in self._encodings:
             collector = Collector(lambda: snapshot, "openmetrics" in kind)
-            self._made[kind] = encode(collector), collector.left_out
-        return self._made[kind]
+            self._encodings[kind] = encode(collector), collector.has_omissions
+        return self._encodings[kind]
 
 
 # --- what the options say ---------------------------------------------------------------------
 
 
-def _token(path: str | None) -> bytes:
+def _read_token(path: str | None) -> bytes:
     if path is None:
         return b""
     try:
@@ -167,7 +172,7 @@ def _token(path: str | None) -> bytes:
     return token
 
 
-def _context(path: str | None) -> ssl.SSLContext | None:
+def _load_certificate(path: str | None) -> ssl.SSLContext | None:
     if path is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import Any
 
 from pydtrace.engine import EngineError
-from pydtrace.sinks.http.bounded_http import MOST, Answer
+from pydtrace.sinks.http.bounded_http import MAX_ANSWER, BoundedResponse
 
-LACKING = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
+INSTALL_HINT = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
 TIMEOUT = 10.0  # s for one export
 _RESPONSES = {
     "metric": ("metrics", "ExportMetricsServiceResponse"),
@@ -23,25 +23,25 @@ _RESPONSES = {
 }
 
 
-class Heard:
+class PartialSuccess:
     """refused: points or spans that the receiver did not want, though it took the rest; why: what it said of the last ones."""
 
-    __slots__ = ("refused", "why")
+    __slots__ = ("refused", "reason")
 
     def __init__(self) -> None:
-        self.refused, self.why = 0, ""
+        self.refused, self.reason = 0, ""
 
-    def hear(self, response: Any) -> None:
+    def add_answer(self, response: Any) -> None:
         """Of an answer that says that the request was taken."""
         partial = response.partial_success
         if count := max(
             getattr(partial, "rejected_data_points", 0), getattr(partial, "rejected_spans", 0)
         ):
             self.refused += count
-            self.why = partial.error_message.split("\n", 1)[0][:500]
+            self.reason = partial.error_message.split("\n", 1)[0][:500]
 
 
-def exporter_for(url: str, option: str, signal: str) -> tuple[Any, Heard]:
+def make_exporter(url: str, option: str, signal: str) -> tuple[Any, PartialSuccess]:
     """signal: "metric" or "trace".  ImportError, EngineError."""
     found = urllib.parse.urlsplit(url)
     wire = {"grpc": "grpc", "grpcs": "grpc", "http": "http", "https": "http"}.get(found.scheme)
@@ -51,9 +51,9 @@ def exporter_for(url: str, option: str, signal: str) -> tuple[Any, Heard]:
         )
     module = import_module(f"opentelemetry.exporter.otlp.proto.{wire}.{signal}_exporter")
     exporter = module.OTLPSpanExporter if signal == "trace" else module.OTLPMetricExporter
-    heard = Heard()
+    heard = PartialSuccess()
     if wire == "grpc":
-        return _by_grpc(exporter, heard)(
+        return _make_grpc_exporter(exporter, heard)(
             endpoint=found.netloc, insecure=found.scheme == "grpc", timeout=TIMEOUT
         ), heard
     path, name = _RESPONSES[signal]
@@ -61,10 +61,12 @@ def exporter_for(url: str, option: str, signal: str) -> tuple[Any, Heard]:
         import_module(f"opentelemetry.proto.collector.{path}.v1.{path}_service_pb2"), name
     )
     endpoint = url if found.path not in ("", "/") else f"{url.rstrip('/')}/v1/{signal}s"
-    return exporter(endpoint=endpoint, timeout=TIMEOUT, session=_session(response, heard)), heard
+    return exporter(
+        endpoint=endpoint, timeout=TIMEOUT, session=_make_session(response, heard)
+    ), heard
 
 
-def _session(response: Any, heard: Heard) -> Any:
+def _make_session(response: Any, heard: PartialSuccess) -> Any:
     """For an exporter over HTTP.  response: the message that answers hold."""
     import requests
     from requests.adapters import HTTPAdapter
@@ -72,7 +74,7 @@ def _session(response: Any, heard: Heard) -> Any:
     from urllib3.connection import HTTPConnection, HTTPSConnection
 
     def pool(kind: Any, connection: Any) -> Any:
-        made = type("Connection", (connection,), {"response_class": Answer})
+        made = type("Connection", (connection,), {"response_class": BoundedResponse})
         return type("Pool", (kind,), {"ConnectionCls": made})
 
     pools = {
@@ -101,9 +103,9 @@ def _session(response: Any, heard: Heard) -> Any:
                         f"it answered {answer.status_code}, and is not where the URL says"
                     )
                 with contextlib.suppress(Exception):  # a body that does not end, or is no answer
-                    body = answer.raw.read(MOST, decode_content=True)
+                    body = answer.raw.read(MAX_ANSWER, decode_content=True)
                     if answer.ok:
-                        heard.hear(response.FromString(body))
+                        heard.add_answer(response.FromString(body))
             return answer
 
     session = Session()
@@ -112,7 +114,7 @@ def _session(response: Any, heard: Heard) -> Any:
     return session
 
 
-def _by_grpc(kind: Any, heard: Heard) -> Any:
+def _make_grpc_exporter(kind: Any, heard: PartialSuccess) -> Any:
     """The exporter's class, whose stub (it makes a new one when a connection is lost) tells us of its answers."""
 
     class Stub:
@@ -121,7 +123,7 @@ def _by_grpc(kind: Any, heard: Heard) -> Any:
 
         def Export(self, *words: Any, **options: Any) -> Any:
             response = self._stub.Export(*words, **options)
-            heard.hear(response)
+            heard.add_answer(response)
             return response
 
     class Exporter(kind):  # type: ignore[misc]

@@ -15,19 +15,19 @@ from opentelemetry.sdk.metrics import export
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from pydtrace.sinks.metrics.prometheus_model import metrics
+from pydtrace.sinks.metrics.prometheus_model import make_metrics
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
-    from pydtrace.sinks.metrics.prometheus_model import Snapshot
+    from pydtrace.sinks.metrics.prometheus_model import MetricSnapshot
 
     Key = tuple[str, tuple[tuple[str, str], ...]]  # of a series: its name, its labels
 
 _SUMS = ("_total", "_count", "_sum")  # of samples that only grow
 
 
-def resource() -> Resource:
+def make_resource() -> Resource:
     """Who we are, where OpenTelemetry's variables do not say it."""
     ours: dict[str, Any] = {
         "service.name": "pydtrace",
@@ -37,23 +37,23 @@ def resource() -> Resource:
     return Resource.create({**ours, **OTELResourceDetector().detect().attributes})
 
 
-class Points:
+class MetricsConverter:
     """delta: differences, not all that there has ever been."""
 
-    def __init__(self, delta: bool) -> None:
-        self._delta = delta
+    def __init__(self, is_delta: bool) -> None:
+        self._is_delta = is_delta
         self._began = self._last = time.time_ns()
-        self._before: dict[Key, Any] = {}  # what was received
-        self._now: dict[Key, Any] = {}  # what was made since
+        self._received_values: dict[Key, Any] = {}  # what was received
+        self._converted_values: dict[Key, Any] = {}  # what was made since
         kind = export.AggregationTemporality
-        self._temporality = kind.DELTA if delta else kind.CUMULATIVE
-        self._resource = resource()
+        self._temporality = kind.DELTA if is_delta else kind.CUMULATIVE
+        self._resource = make_resource()
         self._scope = InstrumentationScope("pyusdt")
 
-    def made(self, snapshot: Snapshot) -> Any:
+    def convert_snapshot(self, snapshot: MetricSnapshot) -> Any:
         """A MetricsData."""
-        self._now, self._time = {}, int(snapshot.time * 1e9)
-        found = [each for metric in metrics(snapshot) for each in self._metric(metric)]
+        self._converted_values, self._time = {}, int(snapshot.time * 1e9)
+        found = [each for metric in make_metrics(snapshot) for each in self._convert_metric(metric)]
         return export.MetricsData(
             [
                 export.ResourceMetrics(
@@ -62,17 +62,23 @@ class Points:
             ]
         )
 
-    def received(self) -> None:
+    def mark_received(self) -> None:
         """What was made last has arrived."""
-        self._before, self._last = self._now, self._time
+        self._received_values, self._last = self._converted_values, self._time
 
     # --- one metric ---------------------------------------------------------------------------
 
-    def _metric(self, metric: Metric) -> list[Any]:
+    def _convert_metric(self, metric: Metric) -> list[Any]:
         if metric.type == "histogram":
-            points = [self._histogram(metric.name, *each) for each in _distributions(metric)]
+            points = [
+                self._convert_histogram(metric.name, *each) for each in _read_distributions(metric)
+            ]
             return (
-                [self._named(metric, metric.name, export.Histogram(points, self._temporality))]
+                [
+                    self._make_metric(
+                        metric, metric.name, export.Histogram(points, self._temporality)
+                    )
+                ]
                 if points
                 else []
             )
@@ -80,31 +86,37 @@ class Points:
         gauges = []
         for sample in metric.samples:
             if sample.name.endswith(_SUMS) and metric.type in ("counter", "summary"):
-                sums.setdefault(sample.name.removesuffix("_total"), []).append(self._sum(sample))
+                sums.setdefault(sample.name.removesuffix("_total"), []).append(
+                    self._convert_sum(sample)
+                )
             else:
-                gauges.append(self._point(sample.labels, self._began, sample.value))
+                gauges.append(self._make_point(sample.labels, self._began, sample.value))
         made = [
-            self._named(metric, name, export.Sum(points, self._temporality, True))
+            self._make_metric(metric, name, export.Sum(points, self._temporality, True))
             for name, points in sums.items()
         ]
-        return [*made, self._named(metric, metric.name, export.Gauge(gauges))] if gauges else made
+        return (
+            [*made, self._make_metric(metric, metric.name, export.Gauge(gauges))]
+            if gauges
+            else made
+        )
 
-    def _named(self, metric: Metric, name: str, data: Any) -> Any:
+    def _make_metric(self, metric: Metric, name: str, data: Any) -> Any:
         return export.Metric(name, metric.documentation, metric.unit, data)
 
-    def _point(self, labels: dict[str, str], since: int, value: float) -> Any:
+    def _make_point(self, labels: dict[str, str], since: int, value: float) -> Any:
         return export.NumberDataPoint(dict(labels), since, self._time, value)
 
-    def _since(self) -> int:
-        return self._last if self._delta else self._began
+    def _start_time(self) -> int:
+        return self._last if self._is_delta else self._began
 
-    def _sum(self, sample: Any) -> Any:
+    def _convert_sum(self, sample: Any) -> Any:
         key = sample.name, tuple(sample.labels.items())
-        self._now[key] = sample.value
-        before = self._before.get(key, 0.0) if self._delta else 0.0
-        return self._point(sample.labels, self._since(), sample.value - before)
+        self._converted_values[key] = sample.value
+        before = self._received_values.get(key, 0.0) if self._is_delta else 0.0
+        return self._make_point(sample.labels, self._start_time(), sample.value - before)
 
-    def _histogram(
+    def _convert_histogram(
         self,
         name: str,
         labels: dict[str, str],
@@ -113,8 +125,10 @@ class Points:
         total: float | None,
     ) -> Any:
         key = name, tuple(labels.items())
-        self._now[key] = dict(zip([*bounds, float("inf")], counts)), total or 0.0
-        before, before_total = self._before.get(key, ({}, 0.0)) if self._delta else ({}, 0.0)
+        self._converted_values[key] = dict(zip([*bounds, float("inf")], counts)), total or 0.0
+        before, before_total = (
+            self._received_values.get(key, ({}, 0.0)) if self._is_delta else ({}, 0.0)
+        )
         counts = [
             count - before.get(bound, 0) for bound, count in zip([*bounds, float("inf")], counts)
         ]
@@ -123,11 +137,11 @@ class Points:
             export.HistogramDataPoint
         )  # its stub forbids None for what the protocol leaves out
         return point(
-            labels, self._since(), self._time, sum(counts), total, counts, bounds, None, None
+            labels, self._start_time(), self._time, sum(counts), total, counts, bounds, None, None
         )
 
 
-def _distributions(
+def _read_distributions(
     metric: Metric,
 ) -> list[tuple[dict[str, str], list[float], list[int], float | None]]:
     """(labels, bounds, counts of the buckets, sum) of each series."""

@@ -15,51 +15,51 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.driver.sink import Sink
 from pydtrace.engine import EngineError
-from pydtrace.sinks.timeline.timeline_sink import Slices, shown
+from pydtrace.sinks.timeline.timeline_sink import SliceTracker, escape_value
 
 from . import otlp_exporters, otlp_sink
 
 if TYPE_CHECKING:
-    from pydtrace.driver.sink import Info
+    from pydtrace.driver.sink import TraceInfo
     from pydtrace.program.trace_clock import Clock
     from pydtrace.results.records import Record
     from pydtrace.sinks.output_file import Notify
     from pydtrace.sinks.timeline.timeline_sink import Track, Values
 
-_WAITING = 20_000  # spans that have ended and are not sent yet
+_MAX_WAITING = 20_000  # spans that have ended and are not sent yet
 _BATCH = 512  # spans of one request
 _TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 
 
-class Spans(Sink):
+class SpansSink(Sink):
     """The sink, which looks on beside another (sinks/tee.py).  EngineError at begin()."""
 
     def __init__(self, notify: Notify, url: str) -> None:
         self._notify, self._url = notify, url
         self._sender: _Sender | None = None
-        self._lost = self._let_go = 0  # as it was told
-        self._tell_next = 0.0
+        self._lost = self._abandoned = 0  # as it was told
+        self._next_report = 0.0
 
-    def begin(self, info: Info) -> None:
+    def begin(self, info: TraceInfo) -> None:
         try:
-            sender = _Sender(*otlp_exporters.exporter_for(self._url, "--spans", "trace"))
-            self._writer = _Writer(sender, info.clock)
+            sender = _Sender(*otlp_exporters.make_exporter(self._url, "--spans", "trace"))
+            self._writer = _SpanWriter(sender, info.clock)
         except ImportError:
-            raise EngineError(otlp_exporters.LACKING.format("--spans")) from None
-        self._slices = Slices(self._writer, info.options.get("track"))
-        self._decoder = info.decoder()
+            raise EngineError(otlp_exporters.INSTALL_HINT.format("--spans")) from None
+        self._slices = SliceTracker(self._writer, info.options.get("track"))
+        self._decoder = info.make_decoder()
         self._sender = sender
         sender.start()
 
     def records(self, buffer: bytes) -> None:
         if buffer:
             self._decoder.decode(buffer, self)
-        if self._sender and time.monotonic() >= self._tell_next:
-            self._tell_losses(self._sender)
+        if self._sender and time.monotonic() >= self._next_report:
+            self._report_losses(self._sender)
 
     def append(self, record: Record) -> None:
         """One of the decoder's."""
-        self._slices.tell(record)
+        self._slices.add_record(record)
 
     def text(self, text: bytes) -> None:
         """Shown by the other one."""
@@ -73,31 +73,31 @@ class Spans(Sink):
             return
         sender.close()
         self._writer.close()
-        self._tell_losses(sender)
-        self._tell(self._writer.begun, "", " have begun and not ended")
+        self._report_losses(sender)
+        self._report_count(self._writer.open_spans, "", " have begun and not ended")
 
-    def _tell_losses(self, sender: _Sender) -> None:
+    def _report_losses(self, sender: _Sender) -> None:
         """If there are more than when it was last told."""
-        lost, let_go = sender.lost, self._slices.let_go
+        lost, let_go = sender.lost, self._slices.abandoned
         if lost > self._lost:
-            self._tell(
+            self._report_count(
                 lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else ""
             )
-        if let_go > self._let_go:
-            self._tell(let_go, "", " had not ended when too many others had begun")
-        if (lost, let_go) != (self._lost, self._let_go):
-            self._lost, self._let_go, self._tell_next = (
+        if let_go > self._abandoned:
+            self._report_count(let_go, "", " had not ended when too many others had begun")
+        if (lost, let_go) != (self._lost, self._abandoned):
+            self._lost, self._abandoned, self._next_report = (
                 lost,
                 let_go,
-                time.monotonic() + otlp_sink.TELL,
+                time.monotonic() + otlp_sink.REPORT_INTERVAL,
             )
 
-    def _tell(self, count: int, before: str, behind: str) -> None:
+    def _report_count(self, count: int, before: str, behind: str) -> None:
         if count:
             self._notify(f"--spans:{before} {count} {'span' if count == 1 else 'spans'}{behind}")
 
 
-class _Writer:
+class _SpanWriter:
     """A timeline.Writer."""
 
     def __init__(self, sender: _Sender, clock: Clock) -> None:
@@ -105,7 +105,7 @@ class _Writer:
         from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-        from .otlp_metrics import resource
+        from .otlp_metrics import make_resource
 
         class Processor(SynchronousMultiSpanProcessor):
             def on_end(self, span: Any) -> None:
@@ -115,7 +115,7 @@ class _Writer:
         processor = Processor()  # type: ignore[no-untyped-call]
         self._provider = TracerProvider(
             sampler=ALWAYS_ON,
-            resource=resource(),
+            resource=make_resource(),
             shutdown_on_exit=False,
             active_span_processor=processor,
         )
@@ -123,7 +123,7 @@ class _Writer:
         self._to_wall = int(clock.wall() * 1e9) - clock.now()
         self._open: dict[Track, deque[Any]] = {}  # the innermost last
         self._processes: dict[int, str] = {}
-        self.begun = 0
+        self.open_spans = 0
 
     def process(self, pid: int, name: str) -> None:
         self._processes[pid] = name
@@ -131,26 +131,26 @@ class _Writer:
     def begin(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> None:
-        span = self._start(track, time, name, values, flow)
+        span = self._start_span(track, time, name, values, flow)
         self._open.setdefault(track, deque()).append(span)
-        self.begun += 1
+        self.open_spans += 1
 
     def end(self, track: Track, time: int, values: Values) -> None:
-        span = self._without(track, -1)
-        span.set_attributes(_plain(values))
+        span = self._pop_span(track, -1)
+        span.set_attributes(_plain_values(values))
         span.end(time + self._to_wall)
 
     def forget(self, track: Track) -> None:
         """A span that does not end is not sent."""
-        self._without(track, 0)
+        self._pop_span(track, 0)
 
-    def _without(self, track: Track, place: int) -> Any:
+    def _pop_span(self, track: Track, place: int) -> Any:
         spans = self._open[track]
         span = spans[place]
         del spans[place]
         if not spans:
             del self._open[track]
-        self.begun -= 1
+        self.open_spans -= 1
         return span
 
     def slice(
@@ -162,14 +162,14 @@ class _Writer:
         values: Values,
         flow: tuple[int, str] | None,
     ) -> None:
-        self._start(track, time, name, values, flow).end(time + duration + self._to_wall)
+        self._start_span(track, time, name, values, flow).end(time + duration + self._to_wall)
 
     def instant(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> None:
         """An event of the span around it; without one it is nothing that OpenTelemetry has a place for."""
-        if (around := self._around(track)) is not None:
-            around.add_event(name, _plain(values), time + self._to_wall)
+        if (around := self._enclosing_span(track)) is not None:
+            around.add_event(name, _plain_values(values), time + self._to_wall)
 
     def counter(self, track: Track, time: int, value: float) -> None:
         """Aggregations are metrics: --otlp."""
@@ -177,18 +177,18 @@ class _Writer:
     def close(self) -> None:
         self._provider.shutdown()
 
-    def _around(self, track: Track) -> Any:
+    def _enclosing_span(self, track: Track) -> Any:
         spans = self._open.get(track)
         return spans[-1] if spans else None
 
-    def _start(
+    def _start_span(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> Any:
-        around = self._around(track)
+        around = self._enclosing_span(track)
         context = (
             self._api.set_span_in_context(around)
             if around is not None
-            else self._remote(flow[1] if flow else "")
+            else self._remote_context(flow[1] if flow else "")
         )
         where: Values = {"tag": flow[1]} if flow else {}
         if track.pid:
@@ -198,10 +198,13 @@ class _Writer:
             }
             where[f"{track.kind}.id" if track.kind == "thread" else track.kind] = track.ident
         return self._tracer.start_span(
-            name, context, attributes={**where, **_plain(values)}, start_time=time + self._to_wall
+            name,
+            context,
+            attributes={**where, **_plain_values(values)},
+            start_time=time + self._to_wall,
         )
 
-    def _remote(self, tag: str) -> Any:
+    def _remote_context(self, tag: str) -> Any:
         """The context of a tag that is W3C's traceparent; that of no span otherwise."""
         from opentelemetry.context import Context
 
@@ -214,12 +217,12 @@ class _Writer:
         return self._api.set_span_in_context(self._api.NonRecordingSpan(parent), Context())
 
 
-def _plain(values: Values) -> Values:
+def _plain_values(values: Values) -> Values:
     """Whole numbers of 64 bits as they are, all else as text."""
     return {
-        shown(name): value
+        escape_value(name): value
         if isinstance(value, int) and -(1 << 63) <= value < 1 << 63
-        else shown(value)
+        else escape_value(value)
         for name, value in values.items()
     }
 
@@ -227,8 +230,8 @@ def _plain(values: Values) -> Values:
 class _Sender:
     """The thread that sends.  lost: spans that were not sent, or not taken; why: what the exporter said last."""
 
-    def __init__(self, exporter: Any, heard: otlp_exporters.Heard) -> None:
-        self._exporter, self._heard, self._log = exporter, heard, otlp_sink.Log()
+    def __init__(self, exporter: Any, heard: otlp_exporters.PartialSuccess) -> None:
+        self._exporter, self._heard, self._log = exporter, heard, otlp_sink.ExporterLog()
         self._waiting: deque[Any] = deque()
         self._condition = threading.Condition()
         self._closing = False
@@ -242,14 +245,14 @@ class _Sender:
 
     @property
     def why(self) -> str:
-        return self._why or self._heard.why
+        return self._why or self._heard.reason
 
     def start(self) -> None:
         self._thread.start()
 
     def send(self, span: Any) -> None:
         with self._condition:
-            if len(self._waiting) >= _WAITING:
+            if len(self._waiting) >= _MAX_WAITING:
                 self._lost += 1
                 return
             self._waiting.append(span)
@@ -260,7 +263,7 @@ class _Sender:
         with self._condition:
             self._closing = True
             self._condition.notify()
-        self._thread.join(otlp_sink.CLOSING)
+        self._thread.join(otlp_sink.CLOSE_TIMEOUT)
         with self._condition:
             if self._thread.is_alive():
                 self._lost += len(self._waiting) + self._sending

@@ -11,7 +11,7 @@ import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from .timeline_sink import shown
+from .timeline_sink import escape_value
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
     from .timeline_sink import Track, Values
 
-_FIRST = 1 << 24  # what is no thread has a number all the same, beyond those of Linux's threads
-_MOST_FLOWS = 100_000  # that are known to have begun
-_EXACT = 1 << 53
+_FIRST_NUMBER = (
+    1 << 24
+)  # what is no thread has a number all the same, beyond those of Linux's threads
+_MAX_FLOWS = 100_000  # that are known to have begun
+_MAX_EXACT = 1 << 53
 
 
-class Chrome:
+class ChromeTraceWriter:
     """A timeline.Writer."""
 
     def __init__(self, file: BinaryIO, clock: Clock) -> None:
         self._file, self._start = file, clock.now()
         self._numbers: dict[Track, int] = {}
         self._flows: set[int] = set()
-        self._between = ""
+        self._separator = ""
         other = {
             "monotonic_ns": str(self._start),
             "seconds_since_1970": clock.wall(),
@@ -42,22 +44,22 @@ class Chrome:
             f'{{"displayTimeUnit":"ns","otherData":{json.dumps(other)},"traceEvents":['.encode()
         )
 
-    def _write(self, ph: str, pid: int, time: int | None, **members: Any) -> None:
+    def _write_event(self, ph: str, pid: int, time: int | None, **members: Any) -> None:
         head = json.dumps({"ph": ph, "pid": pid, **members}, allow_nan=False, ensure_ascii=False)
-        when = "" if time is None else f',"ts":{_microseconds(time - self._start)}'
-        self._file.write(f"{self._between}\n{head[:-1]}{when}}}".encode())
-        self._between = ","
+        when = "" if time is None else f',"ts":{_format_microseconds(time - self._start)}'
+        self._file.write(f"{self._separator}\n{head[:-1]}{when}}}".encode())
+        self._separator = ","
 
-    def _where(self, track: Track) -> dict[str, int]:
+    def _track_ids(self, track: Track) -> dict[str, int]:
         """pid and tid of a track; what is no thread is named at its first event."""
         if track.kind == "thread":
             return {"pid": track.pid, "tid": int(track.ident)}
         number = self._numbers.get(track)
         if number is None:
-            number = self._numbers[track] = _FIRST + len(self._numbers)
+            number = self._numbers[track] = _FIRST_NUMBER + len(self._numbers)
             if track.pid == 0 and len(self._numbers) == 1:
                 self.process(0, "tags")
-            self._write(
+            self._write_event(
                 "M",
                 track.pid,
                 None,
@@ -68,15 +70,15 @@ class Chrome:
         return {"pid": track.pid, "tid": number}
 
     def process(self, pid: int, name: str) -> None:
-        self._write("M", pid, None, name="process_name", args={"name": name})
+        self._write_event("M", pid, None, name="process_name", args={"name": name})
 
     def begin(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> None:
-        self._event("B", track, time, name, values, flow)
+        self._write_named_event("B", track, time, name, values, flow)
 
     def end(self, track: Track, time: int, values: Values) -> None:
-        self._write("E", time=time, args=_plain(values), **self._where(track))
+        self._write_event("E", time=time, args=_plain_values(values), **self._track_ids(track))
 
     def forget(self, track: Track) -> None:
         """It has no end in the file."""
@@ -91,16 +93,22 @@ class Chrome:
         flow: tuple[int, str] | None,
     ) -> None:
         begin = max(time, self._start)
-        self._event(
-            "X", track, begin, name, values, flow, dur=float(_microseconds(time + duration - begin))
+        self._write_named_event(
+            "X",
+            track,
+            begin,
+            name,
+            values,
+            flow,
+            dur=float(_format_microseconds(time + duration - begin)),
         )
 
     def instant(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> None:
-        self._event("i", track, time, name, values, flow, s="t")
+        self._write_named_event("i", track, time, name, values, flow, s="t")
 
-    def _event(
+    def _write_named_event(
         self,
         ph: str,
         track: Track,
@@ -110,41 +118,43 @@ class Chrome:
         flow: tuple[int, str] | None,
         **more: Any,
     ) -> None:
-        where = self._where(track)
-        self._write(
+        where = self._track_ids(track)
+        self._write_event(
             ph,
             time=time,
             cat="pyusdt",
             name=name,
-            args=_plain({**values, "tag": flow[1]} if flow else values),
+            args=_plain_values({**values, "tag": flow[1]} if flow else values),
             **more,
             **where,
         )
         if flow and ph != "i":
-            self._flow(where, time, *flow)
+            self._write_flow(where, time, *flow)
 
-    def _flow(self, where: dict[str, int], time: int, number: int, tag: str) -> None:
+    def _write_flow(self, where: dict[str, int], time: int, number: int, tag: str) -> None:
         """An arrow from the slice before with that tag, if there is one."""
         ph = "t" if number in self._flows else "s"
-        if len(self._flows) < _MOST_FLOWS:
+        if len(self._flows) < _MAX_FLOWS:
             self._flows.add(number)
-        self._write(ph, time=time, cat="tag", name=tag, id=f"{number:#x}", bp="e", **where)
+        self._write_event(ph, time=time, cat="tag", name=tag, id=f"{number:#x}", bp="e", **where)
 
     def counter(self, track: Track, time: int, value: float) -> None:
         if isfinite(value):
-            self._write("C", 0, time, name=str(track.ident), args={"value": value})
+            self._write_event("C", 0, time, name=str(track.ident), args={"value": value})
 
     def close(self) -> None:
         self._file.write(b"\n]}\n")
 
 
-def _microseconds(ns: int) -> str:
+def _format_microseconds(ns: int) -> str:
     ns = max(0, ns)
     return f"{ns // 1000}.{ns % 1000:03}"
 
 
-def _plain(values: Values) -> Values:
+def _plain_values(values: Values) -> Values:
     return {
-        shown(name): value if isinstance(value, int) and abs(value) < _EXACT else shown(value)
+        escape_value(name): value
+        if isinstance(value, int) and abs(value) < _MAX_EXACT
+        else escape_value(value)
         for name, value in values.items()
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.engine import EngineError
 
-from .timeline_sink import number_of, shown
+from .timeline_sink import escape_value, hash_text
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -23,7 +23,7 @@ _SEQUENCE = 1
 _REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6  # Perfetto's built-in clocks
 
 
-class Perfetto:
+class PerfettoWriter:
     """A timeline.Writer."""
 
     def __init__(self, file: BinaryIO, clock: Clock) -> None:
@@ -36,9 +36,9 @@ class Perfetto:
             ) from None
         self._types, self._builder = TrackEvent, StreamingTraceProtoBuilder(file)
         self._described: set[int] = set()
-        self._tie(clock)
+        self._write_clocks(clock)
 
-    def _tie(self, clock: Clock) -> None:
+    def _write_clocks(self, clock: Clock) -> None:
         """The first packet: without it Perfetto shows nothing that has times of this clock."""
         packet = self._builder.create_packet()
         packet.trusted_packet_sequence_id, packet.sequence_flags = (
@@ -58,53 +58,53 @@ class Perfetto:
     # --- tracks -------------------------------------------------------------------------------
 
     def process(self, pid: int, name: str) -> None:
-        if described := self._new(f"process {pid}"):
+        if described := self._new_descriptor(f"process {pid}"):
             (
                 described.track_descriptor.process.pid,
                 described.track_descriptor.process.process_name,
-            ) = _int32(pid), name
+            ) = _clamp_pid(pid), name
             self._builder.write_packet(described)
 
-    def _new(self, key: str, name: str | None = None, parent: str | None = None) -> Any:
+    def _new_descriptor(self, key: str, name: str | None = None, parent: str | None = None) -> Any:
         """The packet for what is not described yet; None for what is."""
-        uuid = number_of(key)
+        uuid = hash_text(key)
         if uuid in self._described:
             return None
         self._described.add(uuid)
-        packet = self._packet()
+        packet = self._new_packet()
         packet.track_descriptor.uuid = uuid
         if name is not None:
             packet.track_descriptor.name = name
         if parent is not None:
-            packet.track_descriptor.parent_uuid = number_of(parent)
+            packet.track_descriptor.parent_uuid = hash_text(parent)
         return packet
 
-    def _describe(self, track: Track) -> int:
+    def _describe_track(self, track: Track) -> int:
         """The track's number; it is described from now on."""
         key = f"{track.kind} {track.pid} {track.ident}"
         if track.kind == "thread":
-            if described := self._new(key):
+            if described := self._new_descriptor(key):
                 thread = described.track_descriptor.thread
-                thread.pid, thread.tid = _int32(track.pid), int(track.ident)
+                thread.pid, thread.tid = _clamp_pid(track.pid), int(track.ident)
                 self._builder.write_packet(described)
-            return number_of(key)
+            return hash_text(key)
         parent = f"process {track.pid}" if track.kind == "task" else f"all {track.kind}s"
-        if track.kind != "task" and (described := self._new(parent, f"{track.kind}s")):
+        if track.kind != "task" and (described := self._new_descriptor(parent, f"{track.kind}s")):
             self._builder.write_packet(described)
-        if described := self._new(key, str(track.ident), parent):
+        if described := self._new_descriptor(key, str(track.ident), parent):
             if track.kind == "counter":
                 described.track_descriptor.counter.SetInParent()
             self._builder.write_packet(described)
-        return number_of(key)
+        return hash_text(key)
 
     # --- events -------------------------------------------------------------------------------
 
-    def _packet(self) -> Any:
+    def _new_packet(self) -> Any:
         packet = self._builder.create_packet()
         packet.trusted_packet_sequence_id = _SEQUENCE
         return packet
 
-    def _event(
+    def _write_event(
         self,
         kind: int,
         track: Track,
@@ -113,27 +113,27 @@ class Perfetto:
         flow: tuple[int, str] | None = None,
         name: str | None = None,
     ) -> None:
-        uuid = self._describe(track)
-        packet = self._packet()
+        uuid = self._describe_track(track)
+        packet = self._new_packet()
         packet.timestamp = max(0, time)
         event = packet.track_event
         event.type, event.track_uuid = kind, uuid
         if name is not None:
             event.name = name
         for key, value in values.items():
-            _annotate(event.debug_annotations.add(), key, value)
+            _set_annotation(event.debug_annotations.add(), key, value)
         if flow:
             event.flow_ids.append(flow[0])
-            _annotate(event.debug_annotations.add(), "tag", flow[1])
+            _set_annotation(event.debug_annotations.add(), "tag", flow[1])
         self._builder.write_packet(packet)
 
     def begin(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> None:
-        self._event(self._types.TYPE_SLICE_BEGIN, track, time, values, flow, name)
+        self._write_event(self._types.TYPE_SLICE_BEGIN, track, time, values, flow, name)
 
     def end(self, track: Track, time: int, values: Values) -> None:
-        self._event(self._types.TYPE_SLICE_END, track, time, values)
+        self._write_event(self._types.TYPE_SLICE_END, track, time, values)
 
     def forget(self, track: Track) -> None:
         """It has no end in the file."""
@@ -153,11 +153,11 @@ class Perfetto:
     def instant(
         self, track: Track, time: int, name: str, values: Values, flow: tuple[int, str] | None
     ) -> None:
-        self._event(self._types.TYPE_INSTANT, track, time, values, flow, name)
+        self._write_event(self._types.TYPE_INSTANT, track, time, values, flow, name)
 
     def counter(self, track: Track, time: int, value: float) -> None:
-        uuid = self._describe(track)
-        packet = self._packet()
+        uuid = self._describe_track(track)
+        packet = self._new_packet()
         packet.timestamp = time
         packet.track_event.type, packet.track_event.track_uuid = self._types.TYPE_COUNTER, uuid
         packet.track_event.double_counter_value = value
@@ -167,12 +167,12 @@ class Perfetto:
         """Every packet was written."""
 
 
-def _int32(pid: int) -> int:
+def _clamp_pid(pid: int) -> int:
     return pid if pid < 1 << 31 else -1
 
 
-def _annotate(annotation: Any, name: str, value: Any) -> None:
-    annotation.name = shown(name)
+def _set_annotation(annotation: Any, name: str, value: Any) -> None:
+    annotation.name = escape_value(name)
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         annotation.int_value = value
     elif isinstance(value, int) and 0 <= value < 1 << 64:
@@ -180,4 +180,4 @@ def _annotate(annotation: Any, name: str, value: Any) -> None:
     elif isinstance(value, float):
         annotation.double_value = value
     else:
-        annotation.string_value = shown(value)
+        annotation.string_value = escape_value(value)

@@ -87,8 +87,10 @@ class TableMaps:
     def __init__(self, fds: list[int], natives: Any) -> None:
         self._parts, self._tables = fds
         self._count, self._lock, self._open = 1, threading.Lock(), True
-        natives.room = (_KNOWN if kernel_version() >= NO_PREALLOC_SINCE else _KNOWN_AT_ONCE) - 1
-        natives.answer, natives.forget, natives.keep = (
+        natives.max_processes = (
+            _KNOWN if kernel_version() >= NO_PREALLOC_SINCE else _KNOWN_AT_ONCE
+        ) - 1
+        natives.store_value, natives.remove_value, natives.add_table = (
             self._store_parts,
             self._remove_parts,
             self._store_table,
@@ -145,7 +147,10 @@ class UnwinderMaps:
         self._processes, self.fd = fds[first], fds[first + 2]
         self._ring = _tracer.KernelRing(self.fd, _RING)
         self._interpreters, self._forked = interpreters, forked
-        interpreters.answer, interpreters.hear = self._store_process, self.drain_records
+        interpreters.store_value, interpreters.read_messages = (
+            self._store_process,
+            self.drain_records,
+        )
         behind = first + len(MAPS)
         self._tables = (
             TableMaps(fds[behind : behind + 2], interpreters.natives) if with_tables else None
@@ -161,16 +166,16 @@ class UnwinderMaps:
         while at < len(data):
             depth, pid, first = struct.unpack_from("=IIQ", data, at)
             if depth == python_frame_words.ASK_CODE:
-                self._interpreters.natives.ask(pid, first)
+                self._interpreters.natives.locate_code(pid, first)
                 at += 24
             elif depth == python_frame_words.FORKED:
                 self._forked(pid, first)
                 at += 24
             elif depth:
-                self._interpreters.see(pid, struct.unpack_from(f"={depth}Q", data, at + 8))
+                self._interpreters.name_stack(pid, struct.unpack_from(f"={depth}Q", data, at + 8))
                 at += 8 + 8 * depth
             else:
-                self._interpreters.ask(pid, first)
+                self._interpreters.identify_process(pid, first)
                 at += 24
 
     def close(self) -> None:
