@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 import stacks_harness as harness
-from pydtrace.profile.fold_stacks import fold_stacks
 
 from pydtrace.cli.commands.dump import ROOM
 from pydtrace.driver import profile_samples
+from pydtrace.profile.folded import fold_stacks
 from pydtrace.profile.sampler import ALL, SampledProcess, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python import code_objects, python_threads
@@ -190,7 +190,7 @@ def test_a_process_that_ends_between_its_stacks_and_their_names(hostile):
     with harness.started([hostile, "names"]) as subject:
         process = SampledProcess(subject.pid, profile, SamplerOptions(ALL))
         process.sample_threads()
-        process.python.memory = SimpleNamespace(is_its=lambda: False)
+        process.python.memory = SimpleNamespace(is_same_process=lambda: False)
         with pytest.raises(StackReadError, match=f"process {subject.pid} has ended"):
             process.sample_threads()
         process.close()

@@ -323,7 +323,11 @@ def test_tables_that_make_no_sense(notices):
 def test_a_circle_ends():
     """Frames of code without tables, each of which says that the next is itself."""
     code = SimpleNamespace(
-        look=lambda pc, called: (native_unwinder.NativeFrame("f", "", pc, pc), None, True)
+        describe_address=lambda pc, called: (
+            native_unwinder.NativeFrame("f", "", pc, pc),
+            None,
+            True,
+        )
     )
     stack = ThreadCopy(
         {native_unwinder.SP: 0, native_unwinder.PC: 5, native_unwinder.FP: 16},
