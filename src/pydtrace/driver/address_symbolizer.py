@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Names for addresses: stacks, usym() and its like, %a, %A and %k.
 
 In: raw addresses out of records and keys, and the process they belong to.  Out: text, dtrace's own; of keys that print

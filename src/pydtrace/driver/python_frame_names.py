@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The interpreters whose stacks programs in the kernel walk: where they are, and what their functions are called.
 
 In: process ids, words of frames (unwind/python_frame_words.py).  Out: what the programs' map says of a process, texts of frames.

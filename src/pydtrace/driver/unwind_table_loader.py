@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Where the code of processes is, and the tables of its files, for programs in the kernel that walk native stacks.
 
 In: process ids, paths of files.  Out: what the programs' maps say of them (unwind/unwind_rows.py).

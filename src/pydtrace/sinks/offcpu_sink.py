@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """When the threads of a Python program do not run, for how long, and where: a profile of times that are measured, not of samples.
 
 In: events of the kernel engine: a thread goes (with its stack), a thread comes.  Out: microseconds by stack, in a data.profile.Profile.
