@@ -113,9 +113,11 @@ def tagged(rows):
 
 
 def pydtrace_options():
-    from pydtrace.cli.parsing.options_table import DTRACE, OURS
+    from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 
-    return tagged((each.shown, each.words) for each in (*DTRACE, *OURS) if each.words)
+    return tagged(
+        (each.synopsis, each.help) for each in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if each.help
+    )
 
 
 def pyusdt_options():
@@ -123,7 +125,7 @@ def pyusdt_options():
 
     rows = []
     for name, command in COMMANDS.items():
-        for each in command.parser()._actions if command.words else ():
+        for each in command.make_parser()._actions if command.help else ():
             shown = ", ".join(each.option_strings) or each.metavar or each.dest.upper()
             rows.append((f"{name} {shown}", each.help))
     return tagged(rows)

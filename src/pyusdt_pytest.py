@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pydtrace.results.records import Record
 
 _EVERYTHING = ("user_trace-s1", "user_trace-i4s4", "user_trace-n*")
-_LAG = 2.0  # s that expect() waits for records of other processes and of threads
-_SHOWN = 20  # records in a message
-_LOSSES = ("principal", "dynamic", "speculation", "speculative")
+_DEFAULT_TIMEOUT = 2.0  # s that expect() waits for records of other processes and of threads
+_MAX_RECORDS = 20  # records in a message
+_DROP_KINDS = ("principal", "dynamic", "speculation", "speculative")
 _ARGUMENT = re.compile(r"arg(\d+)")
 
 
@@ -72,17 +72,17 @@ class Fired:
         that this tracing can not have."""
         self._check_names(probe, values)
         self.tracing.flush()
-        return self._matching(probe, after, values)
+        return self._find_matching(probe, after, values)
 
-    def _matching(
+    def _find_matching(
         self, probe: str | None, after: Record | Sequence[Record] | None, values: dict[str, object]
     ) -> list[Record]:
         records = self.so_far()
         return [
             record
-            for record in records[_behind(records, after) :]
+            for record in records[_index_after(records, after) :]
             if (probe is None or record.probe.name == probe)
-            and all(_has(record, name, value) for name, value in values.items())
+            and all(_has_value(record, name, value) for name, value in values.items())
         ]
 
     def expect(
@@ -104,18 +104,20 @@ class Fired:
         self._check_names(probe, values)
         wanted = 1 if times is None else times
         waits_for_none = times == 0 and timeout is not None
-        deadline = time.monotonic() + (_LAG if timeout is None else timeout)
+        deadline = time.monotonic() + (_DEFAULT_TIMEOUT if timeout is None else timeout)
         self.tracing.flush()
-        while len(found := self._matching(probe, after, values)) < wanted or (
+        while len(found := self._find_matching(probe, after, values)) < wanted or (
             waits_for_none and not found
         ):
             if self.tracing.finished or time.monotonic() > deadline:
                 break
             time.sleep(0.005)
-        found = self._matching(probe, after, values)  # it may have finished between the two looks
-        if wrong := self._wrong(found, times):
-            if self._lacks(found, times):
-                wrong += "; what fired:" + self._shown(probe)
+        found = self._find_matching(
+            probe, after, values
+        )  # it may have finished between the two looks
+        if wrong := self._explain_failure(found, times):
+            if self._is_miscounted(found, times):
+                wrong += "; what fired:" + self._format_records(probe)
             values_wanted = (f"{name}={value!r}" for name, value in values.items())
             pytest.fail(
                 f"{' '.join([probe or 'any probe', *values_wanted])} should have fired "
@@ -124,15 +126,17 @@ class Fired:
         return found
 
     @staticmethod
-    def _lacks(found: list[Record], times: int | None) -> bool:
+    def _is_miscounted(found: list[Record], times: int | None) -> bool:
         return not found if times is None else len(found) != times
 
-    def _wrong(self, found: list[Record], times: int | None) -> str:
+    def _explain_failure(self, found: list[Record], times: int | None) -> str:
         """Why it is not as expected, or why nobody knows."""
-        if self._lacks(found, times):
+        if self._is_miscounted(found, times):
             return f"did {len(found)} times"
         lost = {
-            kind: count for kind, count in self.tracing.drops.items() if count and kind in _LOSSES
+            kind: count
+            for kind, count in self.tracing.drops.items()
+            if count and kind in _DROP_KINDS
         }
         if lost and not (found and times is None):
             return f"did {len(found)} times, but records were lost: {lost}; give usdt() a larger buffer (bufsize='16m')"
@@ -140,14 +144,14 @@ class Fired:
             return f"did {len(found)} times, but clauses failed: {self.tracing.faults[0]}"
         return ""
 
-    def _shown(self, probe: str | None) -> str:
+    def _format_records(self, probe: str | None) -> str:
         """The records, of the probe first."""
         records = sorted(
             self.so_far(), key=lambda record: probe is not None and record.probe.name != probe
         )
-        more = len(records) - _SHOWN
+        more = len(records) - _MAX_RECORDS
         return (
-            "".join(f"\n  {record!r}" for record in records[:_SHOWN])
+            "".join(f"\n  {record!r}" for record in records[:_MAX_RECORDS])
             + (f"\n  and {more} more" if more > 0 else "")
             or " nothing"
         )
@@ -155,7 +159,7 @@ class Fired:
     def _check_names(self, probe: str | None, values: dict[str, object]) -> None:
         probes, names = self.tracing.names(probe)
         if probe is not None and not probes:
-            there = ", ".join(sorted(self.tracing.names()[0])[:_SHOWN])
+            there = ", ".join(sorted(self.tracing.names()[0])[:_MAX_RECORDS])
             raise LookupError(f"no probe {probe} is traced here; there are: {there}")
         for name in values:
             if name not in names and not _ARGUMENT.fullmatch(name):
@@ -164,14 +168,14 @@ class Fired:
                 )
 
 
-def _has(record: Record, name: str, value: object) -> bool:
+def _has_value(record: Record, name: str, value: object) -> bool:
     if name in record.names:
         return bool(record[name] == value)
     number = _ARGUMENT.fullmatch(name)
     return bool(number) and int(number[1]) < len(record) and record[int(number[1])] == value  # type: ignore[index]
 
 
-def _behind(records: list[Record], after: Record | Sequence[Record] | None) -> int:
+def _index_after(records: list[Record], after: Record | Sequence[Record] | None) -> int:
     """The place behind the last of these records."""
     if after is None:
         return 0
@@ -182,27 +186,27 @@ def _behind(records: list[Record], after: Record | Sequence[Record] | None) -> i
 class Usdt:
     """The fixture's value."""
 
-    def __init__(self, done: list[Fired] | None = None) -> None:
-        self._done = [] if done is None else done  # all that were made, for the summary
+    def __init__(self, blocks: list[Fired] | None = None) -> None:
+        self._blocks = [] if blocks is None else blocks  # all that were made, for the summary
 
-    def _made(self, tracing: Tracing) -> Fired:
-        self._done.append(made := Fired(tracing))
+    def _add_block(self, tracing: Tracing) -> Fired:
+        self._blocks.append(made := Fired(tracing))
         return made
 
     def __call__(self, *probes: str, where: str | None = None, **more: Any) -> Fired:
         """Watch probes of this process (default: all of pyusdt's); arguments as for pyusdt.watch()."""
         from pydtrace.consumer.tracing import watch
 
-        return self._made(watch(*(probes or _EVERYTHING), where=where, **_here(more)))
+        return self._add_block(watch(*(probes or _EVERYTHING), where=where, **_with_own_pid(more)))
 
     def trace(self, script: str, *arguments: object, **more: Any) -> Fired:
         """Trace this process with a script; arguments as for pyusdt.trace()."""
         from pydtrace.consumer.tracing import trace
 
-        return self._made(trace(script, *arguments, **_here(more)))
+        return self._add_block(trace(script, *arguments, **_with_own_pid(more)))
 
 
-def _here(more: dict[str, Any]) -> dict[str, Any]:
+def _with_own_pid(more: dict[str, Any]) -> dict[str, Any]:
     return more if {"pid", "cmd", "all", "hosts"} & more.keys() else {**more, "pid": os.getpid()}
 
 
@@ -211,21 +215,21 @@ def usdt(request: pytest.FixtureRequest) -> Iterator[Usdt]:
     """Trace this process's probes in a test; see pyusdt's docs/guide/api.md."""
     done: list[Fired] = []
     yield Usdt(done)
-    request.config.stash[_SUMMARY].count(done)
+    request.config.stash[_SUMMARY].add_blocks(done)
 
 
 class _Summary:
     """What all tests traced together."""
 
     def __init__(self) -> None:
-        self.blocks = self.records = self.lost = 0
+        self.blocks = self.records = self.drops = 0
 
-    def count(self, done: list[Fired]) -> None:
+    def add_blocks(self, done: list[Fired]) -> None:
         for fired in done:
             if fired.has_begun:
                 self.blocks += 1
                 self.records += len(fired.so_far())
-                self.lost += sum(fired.tracing.drops.values())
+                self.drops += sum(fired.tracing.drops.values())
 
 
 _SUMMARY = pytest.StashKey[_Summary]()
@@ -255,13 +259,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
             except (LookupError, pytest.fail.Exception) as error:
                 outcome.force_exception(error)
                 break
-    item.config.stash[_SUMMARY].count(done)
+    item.config.stash[_SUMMARY].add_blocks(done)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     summary = config.stash[_SUMMARY]
     if summary.blocks:
-        lost = f", {summary.lost} LOST" if summary.lost else ", none lost"
+        lost = f", {summary.drops} LOST" if summary.drops else ", none lost"
         terminalreporter.write_line(
             f"usdt: {summary.blocks} blocks traced, {summary.records} records{lost}"
         )

@@ -10,7 +10,7 @@ import time
 on = False
 
 
-def say(message: str, *values: object) -> None:
+def log(message: str, *values: object) -> None:
     """Write a line; values: for the % of the message."""
     if on:
         print(f"pydtrace DEBUG {int(time.time())}: {message % values}", file=sys.stderr, flush=True)

@@ -81,11 +81,11 @@ class OptionError(Exception):
     """An option with a value that it can not have; the message is dtrace's, or says what is not supported."""
 
 
-def _invalid() -> OptionError:
+def _invalid_value() -> OptionError:
     return OptionError("Invalid value for specified option")
 
 
-def _number(text: str, largest: int | None = _LARGEST) -> tuple[int, str]:
+def _parse_strtoull(text: str, largest: int | None = _LARGEST) -> tuple[int, str]:
     """What C's strtoull(text, &end, 0) reads: (value, rest of the text)."""
     body = text.lstrip(" \t\n\v\f\r")
     sign = body[:1] if body[:1] in ("+", "-") else ""
@@ -102,30 +102,30 @@ def _number(text: str, largest: int | None = _LARGEST) -> tuple[int, str]:
         return 0, text
     value = int(body[:end], base)
     if (sign == "-" and value) or (largest is not None and value > largest):
-        raise _invalid()
+        raise _invalid_value()
     return value, body[end:]
 
 
-def _size(text: str | None) -> int:
+def _parse_size(text: str | None) -> int:
     if text is None:
         return 0
     shift = _SIZE_SUFFIXES.get(text[-1:].lower(), 0)
-    value, rest = _number(text, _LARGEST_SIZE)
+    value, rest = _parse_strtoull(text, _LARGEST_SIZE)
     if len(rest) != (1 if shift else 0):
-        raise _invalid()
+        raise _invalid_value()
     return value << shift & _LARGEST_SIZE
 
 
-def _printsize(text: str | None) -> int:
+def _parse_printsize(text: str | None) -> int:
     """The most that print() shows; as with dtrace, a value out of bounds means the default."""
-    value = _size(text)
+    value = _parse_size(text)
     return (value if 0 < value <= 65536 else 8192) + 7 & ~7
 
 
-def _strsize(text: str | None) -> int:
-    value = _size(text)
+def _parse_strsize(text: str | None) -> int:
+    value = _parse_size(text)
     if value < 2:  # a character and its NUL
-        raise _invalid()
+        raise _invalid_value()
     if value >= 1 << 32:
         raise OptionError("Value too large for defined data type")
     if value > 65536:
@@ -133,80 +133,80 @@ def _strsize(text: str | None) -> int:
     return value
 
 
-def _rate(text: str | None, largest: int | None = _LARGEST) -> int:
+def _parse_rate(text: str | None, largest: int | None = _LARGEST) -> int:
     if text is None:
         return 0
-    value, rest = _number(text, largest)
+    value, rest = _parse_strtoull(text, largest)
     rest = rest.lower()
     if rest == "hz":
         return _SECOND // value if value else 0
     if rest == "":
         return value
     if rest not in _RATE_SUFFIXES:
-        raise _invalid()
+        raise _invalid_value()
     return value * _RATE_SUFFIXES[rest]
 
 
-def _any_rate(text: str | None) -> int:
+def _parse_unused_rate(text: str | None) -> int:
     """One that is only kept: of as many digits as one likes, as in dtrace."""
-    return min(_rate(text, None), _LARGEST)
+    return min(_parse_rate(text, None), _LARGEST)
 
 
-def _switch(text: str | None) -> bool:
+def _parse_switch(text: str | None) -> bool:
     """On, unless the value says off; numbers mean on, even 0, as in dtrace."""
     if text is None:
         return True
     if text == "" or text.lower() in _OFF:
         return False
     if text.lower() not in _ON:
-        _count(text)
+        _parse_count(text)
     return True
 
 
-def _count(text: str | None) -> int:
+def _parse_count(text: str | None) -> int:
     if text is None:
         return 0
-    value, rest = _number(text)
+    value, rest = _parse_strtoull(text)
     if rest:
-        raise _invalid()
+        raise _invalid_value()
     return value
 
 
-def _flag(text: str | None) -> bool:
+def _parse_flag(text: str | None) -> bool:
     """An option of the compiler, which takes no value."""
     if text is not None:
-        raise _invalid()
+        raise _invalid_value()
     return True
 
 
-def _text(text: str | None) -> str:
+def _parse_text(text: str | None) -> str:
     """An option that needs a value."""
     if text is None:
-        raise _invalid()
+        raise _invalid_value()
     return text
 
 
-def _stdc(text: str | None) -> str:
+def _parse_stdc(text: str | None) -> str:
     if text is None or text not in ("a", "c", "s", "t"):
-        raise _invalid()
+        raise _invalid_value()
     return text
 
 
-def _preprocessor(switch: str) -> Parser:
+def _make_preprocessor_parser(switch: str) -> Parser:
     """The parser of an option that gives the preprocessor an argument. The arguments have the order of the options."""
 
     def parse(text: str | None) -> list[str]:
-        return [switch + _text(text)]
+        return [switch + _parse_text(text)]
 
     return parse
 
 
-def _headers(text: str | None) -> list[str]:
-    _flag(text)
+def _parse_headers(text: str | None) -> list[str]:
+    _parse_flag(text)
     return ["-H"]
 
 
-def _choice(*names: str) -> Parser:
+def _make_choice_parser(*names: str) -> Parser:
     """The parser of an option that is one of a few words."""
 
     def parse(text: str | None) -> str:
@@ -217,34 +217,34 @@ def _choice(*names: str) -> Parser:
     return parse
 
 
-def _frames(text: str | None) -> int:
+def _parse_frames(text: str | None) -> int:
     """A number of stack frames, at most what the kernel allows."""
     if text == "":
-        raise _invalid()
-    value = _count(text)
+        raise _invalid_value()
+    value = _parse_count(text)
     try:
         with open("/proc/sys/kernel/perf_event_max_stack", encoding="ascii") as file:
             limit = int(file.read())
     except (OSError, ValueError):
         limit = _LARGEST
     if value > limit:
-        raise _invalid()
+        raise _invalid_value()
     return value
 
 
-def _one_of(*names: str) -> Parser:
+def _make_word_parser(*names: str) -> Parser:
     """The parser of an option with these values."""
 
     def parse(text: str | None) -> str:
         if text is None or text not in names:
-            raise _invalid()
+            raise _invalid_value()
         return text
 
     return parse
 
 
-def _version(text: str | None) -> str:
-    version = _text(text)
+def _parse_version(text: str | None) -> str:
+    version = _parse_text(text)
     parts = version.split(".")
     if not 1 < len(parts) < 4 or not all(part.isdigit() for part in parts):
         raise OptionError("Invalid version string")
@@ -253,36 +253,36 @@ def _version(text: str | None) -> str:
     return version
 
 
-def _stages(text: str | None) -> int:
+def _parse_stages(text: str | None) -> int:
     """Which of the compiler's trees are shown, a bit for each."""
-    value = _count(_text(text))
+    value = _parse_count(_parse_text(text))
     if not value:
-        raise _invalid()
+        raise _invalid_value()
     return value
 
 
-def _integer(text: str | None) -> int:
+def _parse_atoi(text: str | None) -> int:
     """What C's atoi(text) reads; Invalid value unless that is more than 0."""
-    body = _text(text).lstrip(" \t\n\v\f\r").removeprefix("+")
+    body = _parse_text(text).lstrip(" \t\n\v\f\r").removeprefix("+")
     value = int("0" + body[: len(body) - len(body.lstrip("0123456789"))])
     if value == 0:
-        raise _invalid()
+        raise _invalid_value()
     return value
 
 
-def _registers(text: str | None) -> int:
+def _parse_registers(text: str | None) -> int:
     """Eight, which dtrace has, and needs."""
-    value = _integer(text)
+    value = _parse_atoi(text)
     if value > 8:
-        raise _invalid()
+        raise _invalid_value()
     if value < 8:
         raise OptionError("Insufficient registers to generate code")
     return value
 
 
-def _speculations(text: str | None) -> int:
+def _parse_speculations(text: str | None) -> int:
     """How many; dtrace takes no digits at all as more than there can be."""
-    return _LARGEST_SIZE if text == "" else _count(text)
+    return _LARGEST_SIZE if text == "" else _parse_count(text)
 
 
 def are_attributes(parts: list[str]) -> bool:
@@ -291,34 +291,34 @@ def are_attributes(parts: list[str]) -> bool:
     return len(parts) <= 3 and _STABILITIES.issuperset(parts[:2]) and _CLASSES.issuperset(parts[2:])
 
 
-def _stability(text: str | None) -> str:
+def _parse_stability(text: str | None) -> str:
     """The least stable that a script may use: name/data/class. It is checked and changes nothing."""
-    parts = _text(text).lower().split("/")
+    parts = _parse_text(text).lower().split("/")
     if len(parts) != 3 or not are_attributes(parts):
-        raise _invalid()
+        raise _invalid_value()
     return "/".join(parts)
 
 
-def _percent(text: str | None) -> int:
-    value = _count(text)
+def _parse_percent(text: str | None) -> int:
+    value = _parse_count(text)
     if not 0 < value <= 100_000:
         raise OptionError("a number of percent of one processor is needed, 1 and up")
     return value
 
 
-def _workers(text: str | None) -> int:
+def _parse_workers(text: str | None) -> int:
     most = 64  # c/consumer/parallel_consumers.h
-    value = _count(text)
+    value = _parse_count(text)
     if text is not None and not 0 < value <= most:
         raise OptionError(f"a number of consumers is needed, 1 to {most}")
     return value  # 0: one a processor
 
 
-def _several(text: str | None) -> list[str]:
-    return [_text(text)]
+def _parse_repeated(text: str | None) -> list[str]:
+    return [_parse_text(text)]
 
 
-def _refuse(reason: str) -> Parser:
+def _make_refusal(reason: str) -> Parser:
     """The parser of an option that means nothing here, or nothing yet."""
 
     def parse(text: str | None) -> Any:
@@ -328,50 +328,50 @@ def _refuse(reason: str) -> Parser:
 
 
 PARSERS: dict[str, Parser] = {
-    "aggrate": _any_rate, "cleanrate": _any_rate, "orderlag": _rate, "statusrate": _any_rate, "switchrate": _any_rate,
-    "bufpolicy": _one_of("ring", "fill", "switch"), "bufresize": _one_of("auto", "manual"), "cpu": _count,
-    "evaltime": _one_of("exec", "preinit", "postinit", "main"), "linkmode": _one_of("kernel", "primary", "dynamic",
-    "static"), "linktype": _one_of("elf", "dof"), "version": _version, "libdir": _several, "syslibdir": _text,
-    "iregs": _registers, "tregs": _integer, "pspec": _flag, "verbose": _flag, "knodefs": _flag, "unodefs": _flag,
-    "kdefs": _flag, "udefs": _flag, "tree": _stages, "disasm": lambda text: text or "1", "preallocate": _size,
-    "pgmax": _count, "lockmem": _text, "bpflog": _switch, "bpflogsize": _size, "pcapsize": _size,
-    "printsize": _printsize, "strip": _flag,
-    "scratchsize": _size, "noresolve": _switch, "demangle": _switch, "jstackframes": _frames, "jstackstrsize": _size,
-    "linknommap": lambda text: True, "useruid": _text, "sysslice": _text, "core": _flag, "debug": _flag,
-    "debugassert": _one_of("mutexes"), "amin": _stability, "ldpath": _text,
-    "aggsize": _size, "bufsize": _size, "dynvarsize": _size, "specsize": _size, "strsize": _strsize,
-    "aggsortkeypos": _count, "aggsortpos": _count, "maxframes": _frames, "nspec": _speculations,
-    "stackframes": _frames, "stackindent": _count, "ustackframes": _frames,
-    "profilewall": _switch,
-    "flowindent": _switch, "aggsortkey": _switch, "aggsortrev": _switch, "destructive": _switch, "quiet": _switch,
-    "agghist": _switch, "aggpack": _switch, "aggpercpu": _flag, "aggzoom": _switch, "encoding": _one_of("ascii", "utf8"),
-    "quietresize": _switch, "rawbytes": _switch,
-    "argref": _flag, "defaultargs": _flag, "empty": _flag, "errtags": _flag, "nolibs": _flag,
-    "cpp": _flag, "cppargs": lambda text: _text(text).split(), "cpphdrs": _headers, "cpppath": _text, "stdc": _stdc,
-    "define": _preprocessor("-D"), "incdir": _preprocessor("-I"), "undef": _preprocessor("-U"),
-    "zdefs": _flag, "droptags": lambda text: True,
+    "aggrate": _parse_unused_rate, "cleanrate": _parse_unused_rate, "orderlag": _parse_rate, "statusrate": _parse_unused_rate, "switchrate": _parse_unused_rate,
+    "bufpolicy": _make_word_parser("ring", "fill", "switch"), "bufresize": _make_word_parser("auto", "manual"), "cpu": _parse_count,
+    "evaltime": _make_word_parser("exec", "preinit", "postinit", "main"), "linkmode": _make_word_parser("kernel", "primary", "dynamic",
+    "static"), "linktype": _make_word_parser("elf", "dof"), "version": _parse_version, "libdir": _parse_repeated, "syslibdir": _parse_text,
+    "iregs": _parse_registers, "tregs": _parse_atoi, "pspec": _parse_flag, "verbose": _parse_flag, "knodefs": _parse_flag, "unodefs": _parse_flag,
+    "kdefs": _parse_flag, "udefs": _parse_flag, "tree": _parse_stages, "disasm": lambda text: text or "1", "preallocate": _parse_size,
+    "pgmax": _parse_count, "lockmem": _parse_text, "bpflog": _parse_switch, "bpflogsize": _parse_size, "pcapsize": _parse_size,
+    "printsize": _parse_printsize, "strip": _parse_flag,
+    "scratchsize": _parse_size, "noresolve": _parse_switch, "demangle": _parse_switch, "jstackframes": _parse_frames, "jstackstrsize": _parse_size,
+    "linknommap": lambda text: True, "useruid": _parse_text, "sysslice": _parse_text, "core": _parse_flag, "debug": _parse_flag,
+    "debugassert": _make_word_parser("mutexes"), "amin": _parse_stability, "ldpath": _parse_text,
+    "aggsize": _parse_size, "bufsize": _parse_size, "dynvarsize": _parse_size, "specsize": _parse_size, "strsize": _parse_strsize,
+    "aggsortkeypos": _parse_count, "aggsortpos": _parse_count, "maxframes": _parse_frames, "nspec": _parse_speculations,
+    "stackframes": _parse_frames, "stackindent": _parse_count, "ustackframes": _parse_frames,
+    "profilewall": _parse_switch,
+    "flowindent": _parse_switch, "aggsortkey": _parse_switch, "aggsortrev": _parse_switch, "destructive": _parse_switch, "quiet": _parse_switch,
+    "agghist": _parse_switch, "aggpack": _parse_switch, "aggpercpu": _parse_flag, "aggzoom": _parse_switch, "encoding": _make_word_parser("ascii", "utf8"),
+    "quietresize": _parse_switch, "rawbytes": _parse_switch,
+    "argref": _parse_flag, "defaultargs": _parse_flag, "empty": _parse_flag, "errtags": _parse_flag, "nolibs": _parse_flag,
+    "cpp": _parse_flag, "cppargs": lambda text: _parse_text(text).split(), "cpphdrs": _parse_headers, "cpppath": _parse_text, "stdc": _parse_stdc,
+    "define": _make_preprocessor_parser("-D"), "incdir": _make_preprocessor_parser("-I"), "undef": _make_preprocessor_parser("-U"),
+    "zdefs": _parse_flag, "droptags": lambda text: True,
     # pyusdt's own: what D does not do (docs/guide/language.md); which engine; how the kernel's attaches; whether it does so at a
     # site's nop5; files that it looks into, whether a process has them mapped or not
-    "pyusdt": _flag, "engine": _choice("embedded", "kernel", "dtrace"), "attach": _choice("multi", "perf"), "nop5": _switch,
-    "file": _several,
+    "pyusdt": _parse_flag, "engine": _make_choice_parser("embedded", "kernel", "dtrace"), "attach": _make_choice_parser("multi", "perf"), "nop5": _parse_switch,
+    "file": _parse_repeated,
     # the provider of $target stands for those of its descendants, too (docs/guide/pydtrace.md)
-    "children": _flag,
+    "children": _parse_flag,
     # the provider python goes into what the command of -c starts, too (docs/guide/python-vm.md)
-    "pychildren": _flag,
+    "pychildren": _parse_flag,
     # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)
-    "track": _one_of("thread", "task", "tag"),  # by which --perfetto and --chrome have their tracks
-    "metric": _several, "metrics": _text, "metricstoken": _text, "metricscert": _text,
+    "track": _make_word_parser("thread", "task", "tag"),  # by which --perfetto and --chrome have their tracks
+    "metric": _parse_repeated, "metrics": _parse_text, "metricstoken": _parse_text, "metricscert": _parse_text,
     # who is told of a clause's records; when an alert is over, when who was told is told again; how many alerts a minute;
     # whether the stacks of the process go with them (docs/guide/alerts.md)
-    "alert": _several, "alertends": _rate, "alertrepeat": _rate, "alertrate": _count, "alertstacks": _flag,
+    "alert": _parse_repeated, "alertends": _parse_rate, "alertrepeat": _parse_rate, "alertrate": _parse_count, "alertstacks": _parse_flag,
     # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)
-    "spans": _text, "otlp": _text, "otlpinterval": _rate, "otlptemporality": _choice("cumulative", "delta"),
+    "spans": _parse_text, "otlp": _parse_text, "otlpinterval": _parse_rate, "otlptemporality": _make_choice_parser("cumulative", "delta"),
     # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/guide/hosts.md)
-    "hostwait": _rate, "hostretry": _rate,
+    "hostwait": _parse_rate, "hostretry": _parse_rate,
     # whether each host runs the clauses of its events, or the coordinator those of all
-    "hostmode": _choice("partial", "central"),
-    "workers": _workers,  # consumers that share the events (docs/internals/consumers.md)
-    "maxcpu": _percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
+    "hostmode": _make_choice_parser("partial", "central"),
+    "workers": _parse_workers,  # consumers that share the events (docs/internals/consumers.md)
+    "maxcpu": _parse_percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
 }  # fmt: skip
 _REFUSED = {
     "there is nothing to link": "dofstashpath late xlate",
@@ -380,13 +380,13 @@ _REFUSED = {
     "it is for dtrace's own developers": "lazyload",
 }  # fmt: skip
 for _reason, _names in _REFUSED.items():
-    PARSERS.update(dict.fromkeys(_names.split(), _refuse(_reason)))
+    PARSERS.update(dict.fromkeys(_names.split(), _make_refusal(_reason)))
 
 
 # These add to the arguments of the preprocessor, which are the option cppargs.
-_GATHERED = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
+_PREPROCESSOR_OPTIONS = frozenset(("cppargs", "cpphdrs", "define", "incdir", "undef"))
 # A script can not set the options that decide how the script itself is read.
-COMMAND_LINE = _GATHERED | {
+COMMAND_LINE = _PREPROCESSOR_OPTIONS | {
     "cpppath",
     "stdc",
     "ldpath",
@@ -415,13 +415,13 @@ class Options(dict[str, "Any"]):
         if parser is None:
             raise OptionError("Invalid option name")
         value = parser(text)
-        if name in _GATHERED:
+        if name in _PREPROCESSOR_OPTIONS:
             name, value = "cppargs", self.get("cppargs", []) + value
-        elif parser is _several:
+        elif parser is _parse_repeated:
             value = self.get(name, []) + value
         self[name] = value
 
-    def receive(self, name: str, value: Any) -> None:
+    def set_received(self, name: str, value: Any) -> None:
         """Set an option to a value that another process says that it has read; OptionError where no text reads so."""
         texts = [None, "on", "off"] if isinstance(value, bool) else [str(value), None]
         for text in texts:
@@ -453,7 +453,10 @@ def read_keep(text: str, what: str, needs: str) -> tuple[str, int, int]:
     if not name or len(name.encode()) > 31:
         raise OptionError(f"{what} needs {needs}")
     found = []
-    for shown, parse, word in (("time", _any_rate, time or "1h"), ("size", _size, size or "64m")):
+    for shown, parse, word in (
+        ("time", _parse_unused_rate, time or "1h"),
+        ("size", _parse_size, size or "64m"),
+    ):
         try:
             found.append(parse(word))
         except OptionError as error:

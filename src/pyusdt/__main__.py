@@ -8,13 +8,13 @@ Always:  the program sees nothing of us: not in sys.argv, not in sys.path, not i
 import os
 import sys
 
-from .vm.inject_env import DEAF, environment
-from .vm.target_python import deaf
+from .vm.inject_env import ISOLATED, make_environment
+from .vm.target_python import find_isolating_option
 
 USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/guide/python-vm.md)"
 
 
-def _line() -> list[str]:
+def _interpreter_line() -> list[str]:
     """The interpreter's command line without us."""
     before, after = sys.orig_argv, sys.argv[1:]
     own = before[1 : len(before) - len(after)]
@@ -23,12 +23,12 @@ def _line() -> list[str]:
 
 
 def main() -> None:
-    line = _line()
+    line = _interpreter_line()
     if not sys.argv[1:]:
         sys.exit(USAGE)
-    if option := deaf(line):
-        sys.exit(f"pyusdt: {DEAF % option}: the provider python can not be brought in")
-    os.environ.update(environment(os.getpid()))
+    if option := find_isolating_option(line):
+        sys.exit(f"pyusdt: {ISOLATED % option}: the provider python can not be brought in")
+    os.environ.update(make_environment(os.getpid()))
     os.execv(line[0], line)
 
 

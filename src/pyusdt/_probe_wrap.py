@@ -31,17 +31,17 @@ def wrap(probe: Probe, function: Any) -> Any:
         raise TypeError(f"wrap() takes a function, not {type(function).__name__}")
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & (_COROUTINE | _ITERABLE_COROUTINE):
-        observer = _coroutine
+        observer = _observe_coroutine
     elif flags & _ASYNC_GENERATOR:
-        observer = _async_generator
+        observer = _observe_async_generator
     else:
-        observer = _generator if flags & _GENERATOR else _function
+        observer = _observe_generator if flags & _GENERATOR else _observe_function
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    fire = _firing(probe, name)
+    fire = _make_fire(probe, name)
     return update_wrapper(wrapped(probe, function, observer(fire, function)), function)
 
 
-def _firing(probe: Probe, name: str) -> Any:
+def _make_fire(probe: Probe, name: str) -> Any:
     """What fires the probe for a function of that name, given the nanoseconds and what has happened."""
     limit = probe.max_arguments
     if probe.provider == "pyusdt" and limit == 1:  # user_trace-s1
@@ -49,7 +49,7 @@ def _firing(probe: Probe, name: str) -> Any:
     return lambda duration, what: probe(*(duration, name, what)[:limit])
 
 
-class _Run:
+class _ObservedRun:
     """`with` it around one run of a function.  closing: what GeneratorExit is called that leaves it."""
 
     __slots__ = ("closing", "entered", "fire")
@@ -72,35 +72,35 @@ class _Run:
             self.fire(took, self.closing if issubclass(exception_type, GeneratorExit) else "raise")
 
 
-def _function(fire: Any, function: Any) -> Any:
+def _observe_function(fire: Any, function: Any) -> Any:
     def observed(*args: Any, **keywords: Any) -> Any:
-        with _Run(fire):
+        with _ObservedRun(fire):
             return function(*args, **keywords)
 
     return observed
 
 
-def _coroutine(fire: Any, function: Any) -> Any:
+def _observe_coroutine(fire: Any, function: Any) -> Any:
     async def observed(*args: Any, **keywords: Any) -> Any:
-        with _Run(fire):
+        with _ObservedRun(fire):
             return await function(*args, **keywords)
 
     return observed
 
 
-def _generator(fire: Any, function: Any) -> Any:
+def _observe_generator(fire: Any, function: Any) -> Any:
     def observed(*args: Any, **keywords: Any) -> Any:
-        with _Run(fire, "close"):
+        with _ObservedRun(fire, "close"):
             return (yield from function(*args, **keywords))
 
     return observed
 
 
-def _async_generator(fire: Any, function: Any) -> Any:
+def _observe_async_generator(fire: Any, function: Any) -> Any:
     """There is no `yield from` for these: what is sent or thrown in is passed on by hand."""
 
     async def observed(*args: Any, **keywords: Any) -> Any:
-        with _Run(fire, "close"):
+        with _ObservedRun(fire, "close"):
             inner = function(*args, **keywords)
             step = inner.__anext__()
             while True:

@@ -13,7 +13,7 @@ from typing import Any
 from ._core import tag_variable
 
 
-class _Tagged:
+class _TaggedRun:
     """`with` it around one run."""
 
     __slots__ = ("_data", "_token")
@@ -31,49 +31,51 @@ class _Tagged:
             pass  # another context, as tag.__exit__() has it
 
 
-def tagged(data: bytes | None, function: Any) -> Any:
+def tag_function(data: bytes | None, function: Any) -> Any:
     """The function with the tag.  TypeError for what can not be called."""
     if not callable(function):
         raise TypeError(f"tag() decorates a function, not {type(function).__name__}")
     if isasyncgenfunction(function):
         raise TypeError("tag() does not decorate asynchronous generators: use `with` in them")
     if iscoroutinefunction(function):
-        return wraps(function)(_coroutine(data, function))
+        return wraps(function)(_tag_coroutine(data, function))
     return wraps(function)(
-        _generator(data, function) if isgeneratorfunction(function) else _function(data, function)
+        _tag_generator(data, function)
+        if isgeneratorfunction(function)
+        else _tag_plain_function(data, function)
     )
 
 
-def _function(data: bytes | None, function: Any) -> Any:
+def _tag_plain_function(data: bytes | None, function: Any) -> Any:
     def run(*args: Any, **keywords: Any) -> Any:
-        with _Tagged(data):
+        with _TaggedRun(data):
             return function(*args, **keywords)
 
     return run
 
 
-def _coroutine(data: bytes | None, function: Any) -> Any:
+def _tag_coroutine(data: bytes | None, function: Any) -> Any:
     async def run(*args: Any, **keywords: Any) -> Any:
-        with _Tagged(data):
+        with _TaggedRun(data):
             return await function(*args, **keywords)
 
     return run
 
 
-def _generator(data: bytes | None, function: Any) -> Any:
+def _tag_generator(data: bytes | None, function: Any) -> Any:
     def run(*args: Any, **keywords: Any) -> Any:
         generator = function(*args, **keywords)
         step, given = generator.send, None
         while True:
             try:
-                with _Tagged(data):
+                with _TaggedRun(data):
                     value = step(given)
             except StopIteration as end:
                 return end.value
             try:
                 step, given = generator.send, (yield value)
             except GeneratorExit:
-                with _Tagged(data):
+                with _TaggedRun(data):
                     generator.close()
                 raise
             except BaseException as error:  # noqa: BLE001 - it is thrown on

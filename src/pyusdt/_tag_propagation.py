@@ -17,16 +17,16 @@ _spreading: ContextVar[bool] = ContextVar("pyusdt_spreading", default=False)
 _installed = False
 
 
-def spread(on: bool) -> bool:
+def set_spreading(on: bool) -> bool:
     """Turn spreading on or off in this context; returns what it was."""
     before = _spreading.get()
     if on:
-        _install()
+        _wrap_methods()
     _spreading.set(on)
     return before
 
 
-class _Tagged:
+class _TaggedCall:
     """A call under a tag.  Picklable where the function is, so it goes to other processes too."""
 
     __slots__ = ("function", "data")
@@ -37,11 +37,11 @@ class _Tagged:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         token = tag_variable.set(self.data)
-        before = spread(True)
+        before = set_spreading(True)
         try:
             return self.function(*args, **keywords)
         finally:
-            spread(before)
+            set_spreading(before)
             tag_variable.reset(token)
 
 
@@ -56,10 +56,10 @@ class _TaggedRun:
 
     def __call__(self) -> None:
         del self.owner.run  # the class's again
-        _Tagged(self.owner.run, self.data)()
+        _TaggedCall(self.owner.run, self.data)()
 
 
-def _starting(start: Any) -> Any:
+def _wrap_start(start: Any) -> Any:
     def start_tagged(self: Any) -> None:
         if not _spreading.get() or "run" in vars(self):
             start(self)
@@ -74,7 +74,7 @@ def _starting(start: Any) -> Any:
     return start_tagged
 
 
-def _submitting(submit: Any) -> Any:
+def _wrap_submit(submit: Any) -> Any:
     def submit_tagged(self: Any, fn: Any, /, *args: Any, **keywords: Any) -> Any:
         if not _spreading.get():
             return submit(self, fn, *args, **keywords)
@@ -82,14 +82,14 @@ def _submitting(submit: Any) -> Any:
             False
         )  # a worker that is started now serves others too: only the call is tagged
         try:
-            return submit(self, _Tagged(fn, tag_variable.get()), *args, **keywords)
+            return submit(self, _TaggedCall(fn, tag_variable.get()), *args, **keywords)
         finally:
             _spreading.reset(token)
 
     return submit_tagged
 
 
-def _install() -> None:
+def _wrap_methods() -> None:
     global _installed
     if _installed:
         return
@@ -100,10 +100,10 @@ def _install() -> None:
     from multiprocessing.process import BaseProcess
 
     for cls, name, wrap in (
-        (threading.Thread, "start", _starting),
-        (BaseProcess, "start", _starting),
-        (ThreadPoolExecutor, "submit", _submitting),
-        (ProcessPoolExecutor, "submit", _submitting),
+        (threading.Thread, "start", _wrap_start),
+        (BaseProcess, "start", _wrap_start),
+        (ThreadPoolExecutor, "submit", _wrap_submit),
+        (ProcessPoolExecutor, "submit", _wrap_submit),
     ):
         original = getattr(cls, name)
         setattr(cls, name, functools.wraps(original)(wrap(original)))

@@ -13,7 +13,7 @@ import re
 from keyword import iskeyword
 from typing import TYPE_CHECKING
 
-from .providers import attribute_name, type_name
+from .providers import attribute_name, canonical_type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Argument:
         self.type, self.name = type, name
 
 
-class Declared:
+class DeclaredProbe:
     """One probe of a file."""
 
     __slots__ = ("arguments", "name")
@@ -42,14 +42,14 @@ class Declared:
         self.name, self.arguments = name, arguments
 
 
-class _Reader:
+class _Parser:
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
-        self.words = self._split()
+        self.words = self._split_words()
         self.at = 0
         self.attributes: set[str] = set()  # of the probes so far
 
-    def _split(self) -> list[tuple[str, int]]:
+    def _split_words(self) -> list[tuple[str, int]]:
         """[(word or sign, place)], ended by ("", length)."""
         found, at = [], 0
         while at < len(self.text):
@@ -60,11 +60,11 @@ class _Reader:
             at = match.end()
         return [*found, ("", at)]
 
-    def error(self, message: str) -> ValueError:
+    def make_error(self, message: str) -> ValueError:
         line = self.text.count("\n", 0, self.words[self.at][1]) + 1
         return ValueError(f"{self.path}:{line}: {message}")
 
-    def next(self, *wanted: str) -> str:
+    def next_word(self, *wanted: str) -> str:
         """The next word; one of `wanted` if any are given."""
         word = self.words[self.at][0]
         if (
@@ -73,71 +73,71 @@ class _Reader:
             or (not wanted and not (word[0].isalpha() or word[0] == "_"))
         ):
             expected = " or ".join(map(repr, wanted)) or "a name"
-            raise self.error(f"expected {expected}, not {word or 'the end of the file'!r}")
+            raise self.make_error(f"expected {expected}, not {word or 'the end of the file'!r}")
         self.at += 1
         return word
 
-    def provider(self) -> tuple[str, list[Declared]]:
-        self.next("provider")
-        name, probes = self.next(), []
-        self.next("{")
-        while self.next("probe", "}") == "probe":
-            probes.append(self.probe())
-        self.next(";")
+    def parse_provider(self) -> tuple[str, list[DeclaredProbe]]:
+        self.next_word("provider")
+        name, probes = self.next_word(), []
+        self.next_word("{")
+        while self.next_word("probe", "}") == "probe":
+            probes.append(self.parse_probe())
+        self.next_word(";")
         if self.words[self.at][0]:
-            raise self.error("more than one provider in the file")
+            raise self.make_error("more than one provider in the file")
         return name, probes
 
-    def probe(self) -> Declared:
-        name, arguments = self.probe_name(), []
-        self.next("(")
+    def parse_probe(self) -> DeclaredProbe:
+        name, arguments = self.parse_probe_name(), []
+        self.next_word("(")
         if self.words[self.at][0] != ")":
-            arguments = list(self.arguments())
-        self.next(")")
-        self.next(";")
-        return Declared(name, arguments)
+            arguments = list(self.parse_arguments())
+        self.next_word(")")
+        self.next_word(";")
+        return DeclaredProbe(name, arguments)
 
-    def probe_name(self) -> str:
+    def parse_probe_name(self) -> str:
         """D's name of the probe, no attribute of whose name is there yet."""
-        start, name = self.at, self.next().replace("__", "-")
+        start, name = self.at, self.next_word().replace("__", "-")
         attribute = attribute_name(name)
         if attribute in self.attributes:
             self.at = start
-            raise self.error(f"a second probe that Python calls {attribute}")
+            raise self.make_error(f"a second probe that Python calls {attribute}")
         self.attributes.add(attribute)
         return name
 
-    def arguments(self) -> Iterator[Argument]:
+    def parse_arguments(self) -> Iterator[Argument]:
         while True:
             start, words = self.at, []
             while self.words[self.at][0] not in (",", ")", ""):
                 words.append(self.words[self.at][0])
                 self.at += 1
             if words != ["void"]:
-                yield self.argument(words, start)
+                yield self.parse_argument(words, start)
             if self.words[self.at][0] != ",":
                 return
             self.at += 1
 
-    def argument(self, words: list[str], start: int) -> Argument:
+    def parse_argument(self, words: list[str], start: int) -> Argument:
         """The last word is the argument's name, unless all of them are needed for a type."""
         for type_words, name in ((words, ""), (words[:-1], words[-1] if words else "")):
             try:
-                return Argument(type_name(" ".join(type_words)), name)
+                return Argument(canonical_type_name(" ".join(type_words)), name)
             except TypeError:
                 continue
         self.at = start
-        raise self.error(
+        raise self.make_error(
             f"not a type that a probe's argument can have: {' '.join(words) or 'nothing'}"
         )
 
 
-def read(path: str | os.PathLike[str]) -> tuple[str, list[Declared]]:
+def read_provider_file(path: str | os.PathLike[str]) -> tuple[str, list[DeclaredProbe]]:
     """The provider's name and its probes, in the file's order."""
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
-    reader = _Reader(os.fspath(path), text)
-    name, probes = reader.provider()
+    reader = _Parser(os.fspath(path), text)
+    name, probes = reader.parse_provider()
     if not probes:
         raise ValueError(f"{os.fspath(path)}: provider {name} has no probes")
     return name, probes
@@ -154,7 +154,7 @@ _PROPERTIES = (
 _PYTHON_TYPES = {"string": "str | Buffer | None", "float": "float | None", "double": "float | None"}
 
 
-def _parameters(probe: Declared) -> str:
+def _format_parameters(probe: DeclaredProbe) -> str:
     """Positional, so that a name which is taken, or Python's own, may be changed."""
     names, parts = {"self"}, []
     for i, argument in enumerate(probe.arguments):
@@ -166,9 +166,9 @@ def _parameters(probe: Declared) -> str:
     return ", ".join(["self", *parts, "/"])
 
 
-def stub(path: str | os.PathLike[str]) -> str:
+def make_stub(path: str | os.PathLike[str]) -> str:
     """The text of a .pyi whose class, named after the provider, is the type of pyusdt.load(path)."""
-    name, probes = read(path)
+    name, probes = read_provider_file(path)
     title = "".join(part.capitalize() for part in name.split("_"))
     heading = f"Made by `pyusdt stub` from {os.path.basename(path)}: the type of what pyusdt.load() makes of it."
     lines = [
@@ -186,7 +186,7 @@ def stub(path: str | os.PathLike[str]) -> str:
     for probe in probes:
         lines += [
             f"class _{attribute_name(probe.name)}(Protocol):",
-            f"    def __call__({_parameters(probe)}) -> bool: ...",
+            f"    def __call__({_format_parameters(probe)}) -> bool: ...",
             "    def __bool__(self) -> bool: ...",
             "    def lazy(self, function: Callable[[], Any], /) -> bool: ...",
             "    def wrap(self, function: _Function, /) -> _Function: ...",

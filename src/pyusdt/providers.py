@@ -51,32 +51,32 @@ _TYPES = {
     "float": _FLOAT | 4, "double": _FLOAT | 8, "string": _STRING,
 }  # fmt: skip
 # The names that C has for them on the 64-bit systems that have probe sites.
-_SAME = {
+_C_TYPES = {
     "char": "int8_t", "signed char": "int8_t", "short": "int16_t", "int": "int32_t", "long": "int64_t",
     "long long": "int64_t", "unsigned char": "uint8_t", "unsigned short": "uint16_t", "unsigned int": "uint32_t",
     "unsigned": "uint32_t", "unsigned long": "uint64_t", "unsigned long long": "uint64_t", "size_t": "uint64_t",
     "ssize_t": "int64_t", "intptr_t": "int64_t", "uintptr_t": "uint64_t", "pid_t": "int32_t", "uid_t": "uint32_t",
     "char *": "string",
 }  # fmt: skip
-_PYTHON = {int: "int64_t", str: "string", bytes: "string", float: "double", bool: "uint8_t"}
+_PYTHON_TYPES = {int: "int64_t", str: "string", bytes: "string", float: "double", bool: "uint8_t"}
 
 
-def type_name(given: object) -> str:
+def canonical_type_name(given: object) -> str:
     """The canonical name of an argument's type: a key of _TYPES.  TypeError for what is none."""
     if isinstance(given, str):
         name = " ".join(given.replace("*", " * ").split()).removeprefix("const ")
-        name = _SAME.get(name, name)
+        name = _C_TYPES.get(name, name)
         if name in _TYPES:
             return name
-    elif isinstance(given, type) and given in _PYTHON:
-        return _PYTHON[given]
+    elif isinstance(given, type) and given in _PYTHON_TYPES:
+        return _PYTHON_TYPES[given]
     raise TypeError(
         f"an argument's type is int, str, bytes, float, bool, or one of {', '.join(_TYPES)} as a str: "
         f"not {given!r}"
     )
 
 
-def annotated(hint: Any) -> object:
+def argument_type(hint: Any) -> object:
     """What an annotation stands for: Annotated[int, "uint16_t"] for what it is annotated with, str | None for str."""
     import types
     from typing import Union, get_args, get_origin
@@ -86,7 +86,7 @@ def annotated(hint: Any) -> object:
     if get_origin(hint) not in (Union, types.UnionType):
         return hint
     others = [each for each in get_args(hint) if each is not type(None)]
-    return annotated(others[0]) if len(others) == 1 else hint
+    return argument_type(others[0]) if len(others) == 1 else hint
 
 
 class Provider:
@@ -277,7 +277,7 @@ class Provider:
         not given is absent (0, NULL), what is no number is NaN where a float stands.  ValueError where a probe of
         that name has other types or other names of arguments, or a name can not be one.
         """
-        return self._define([(name, [*((None, type) for type in types), *named.items()])])[0]
+        return self._define_probes([(name, [*((None, type) for type in types), *named.items()])])[0]
 
     def declare(self, function: Callable[[Unpack[Values]], object], /) -> Probe[Unpack[Values]]:
         """The probe that a function stands for, as a decorator: its name, `_` as `-`, its parameters' names and their types, which
@@ -305,15 +305,17 @@ class Provider:
                 f"{function.__name__}: the parameter {missing[0]} needs a type: {missing[0]}: int"
             )
         name = function.__name__.replace("__", "-").replace("_", "-")
-        return self._define([(name, [(each, annotated(types[each])) for each in parameters])])[0]
+        return self._define_probes(
+            [(name, [(each, argument_type(types[each])) for each in parameters])]
+        )[0]
 
-    def _define(
+    def _define_probes(
         self, wanted: Iterable[tuple[str, Iterable[tuple[str | None, Any]]]]
     ) -> list[Probe]:
         rows = []
         for name, arguments in wanted:
             called = list(arguments)
-            types = bytes(_TYPES[type_name(type)] for _, type in called)
+            types = bytes(_TYPES[canonical_type_name(type)] for _, type in called)
             rows.append((name.replace("__", "-"), types, tuple(name for name, _ in called)))
         names = [row[0] for row in rows]
         if len(set(names)) < len(names):
@@ -335,7 +337,7 @@ def user_trace_again(name: str) -> Probe:
     return probe(name)
 
 
-class _Loaded(Provider):
+class _LoadedProvider(Provider):
     """A provider from a file: each probe is an attribute too, `-` as `_`."""
 
 
@@ -349,11 +351,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     `pyusdt stub shop.d` writes a type for what this returns.  OSError where it can not be read, ValueError where it
     does not declare just one provider, or something that is no probe of it.
     """
-    from .provider_file import read
+    from .provider_file import read_provider_file
 
-    name, declared = read(path)
-    provider = _Loaded(name)
-    for probe in provider._define(
+    name, declared = read_provider_file(path)
+    provider = _LoadedProvider(name)
+    for probe in provider._define_probes(
         (each.name, [(argument.name or None, argument.type) for argument in each.arguments])
         for each in declared
     ):

@@ -42,9 +42,9 @@ class tag:
         self._tokens: list[Token[bytes | None]] = []
 
     def __call__(self, function: "F") -> "F":
-        from ._tag_decorator import tagged
+        from ._tag_decorator import tag_function
 
-        made: F = tagged(self._data, function)
+        made: F = tag_function(self._data, function)
         return made
 
     def __enter__(self) -> None:
@@ -69,7 +69,7 @@ def spread_tag(on: bool) -> "tuple[bool, bytes | None]":
     """
     from . import _tag_propagation
 
-    return _tag_propagation.spread(bool(on)), tag_variable.get()
+    return _tag_propagation.set_spreading(bool(on)), tag_variable.get()
 
 
 def restore_tag(before: "tuple[bool, bytes | None]") -> bool:
@@ -77,6 +77,6 @@ def restore_tag(before: "tuple[bool, bytes | None]") -> bool:
     from . import _tag_propagation
 
     spreading, data = before
-    _tag_propagation.spread(spreading)
+    _tag_propagation.set_spreading(spreading)
     tag_variable.set(data)
     return True

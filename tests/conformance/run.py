@@ -247,7 +247,7 @@ class Runner:
             return "other output\n" + "\n".join(lines)
         if status == 124:
             return "" if case.find_same_file("timeout-success") else "timed out"
-        return "" if status == int(case.fails) else f"exit status {status}"
+        return "" if status == int(case.fail) else f"exit status {status}"
 
 
 def listed(name: str) -> list[str]:

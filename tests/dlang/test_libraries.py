@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pydtrace.cli.pydtrace.dtrace_h import default_path, header
+from pydtrace.cli.pydtrace.dtrace_h import default_header_path, make_header
 from pydtrace.dlang.compile import Compiler, compile_program
 from pydtrace.dlang.compile_errors import CompileError, LibraryError, PreprocessError
 from pydtrace.options import Options
@@ -116,13 +116,13 @@ MACROS = ["MY_PROV_NOTHING()", "MY_PROV_START_UP(arg0, arg1)", "MY_PROV_VD()"]
 def test_the_header_has_the_macros_of_dtrace():
     compiler = Compiler()
     compiler.add(PROVIDER)
-    text = header("out/prov.h", compiler.names.providers)
+    text = make_header("out/prov.h", compiler.names.providers)
     assert text.count("_PROV_H\n") == 2
     for macro in MACROS:
         enabled = macro.partition("(")[0] + "_ENABLED()"
         assert text.count(f"#define\t{macro}") == 2  # probes on and off
         assert text.count(f"#define\t{enabled}") == 2
-    assert default_path("some/where/prov.d") == "prov.h"
+    assert default_header_path("some/where/prov.d") == "prov.h"
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -13,7 +13,7 @@ from pydtrace.aggregation.int64 import unpack_words, wrap_int64
 from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.builtins.float_aggregations import ROWS
 from pydtrace.erltrace_port import etf
-from pydtrace.erltrace_port.port_session import Failure, Session
+from pydtrace.erltrace_port.port_session import CommandError, Session
 from pydtrace.program.float_values import float_to_bits
 from pydtrace.results import aggregation_values
 from pydtrace.sinks.erlang_terms_sink import subtract_values
@@ -116,7 +116,9 @@ def test_buffers_that_are_too_small_are_refused():
     session = Session(0, (), None, 10, strict=False)
     session.setopt("bufsize", "8")
     session.compile(b"BEGIN { trace(1); }", [])
-    with pytest.raises(Failure, match="could not enable tracing: Enabling exceeds size of buffer"):
+    with pytest.raises(
+        CommandError, match="could not enable tracing: Enabling exceeds size of buffer"
+    ):
         session.go()
     assert session.state == "compiled"
 
@@ -128,7 +130,7 @@ def test_a_session_from_begin_to_its_end():
     session.poll(0)
     session.stop()
     where = [["dtrace", "", "", name] for name in ("BEGIN", "END")]
-    assert session.take(10) == [("probe", where[0], 1), ("printf", where[1], "over")]
+    assert session.take_terms(10) == [("probe", where[0], 1), ("printf", where[1], "over")]
     assert (session.state, session.status, session.snapshot()) == (
         "stopped",
         4,

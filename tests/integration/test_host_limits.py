@@ -9,7 +9,7 @@ import re
 import harness
 import pytest
 
-from pydtrace.cli.machine_limits import host_limit
+from pydtrace.cli.machine_limits import explain_host_limit
 
 SCRIPT = "pyusdt*:::user_trace-i4s4 { @ = count(); } tick-200ms { exit(0); }"
 FORGOTTEN = re.compile("bug in|Traceback")
@@ -63,7 +63,7 @@ def test_a_clause_that_no_program_of_the_kernel_can_hold(tmp_path, root):
     ],
 )
 def test_what_is_a_limit(error, said):
-    assert said in host_limit(error)
+    assert said in explain_host_limit(error)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_what_is_a_limit(error, said):
     ],
 )
 def test_what_is_none(error):
-    assert host_limit(error) is None
+    assert explain_host_limit(error) is None

@@ -360,7 +360,7 @@ for _ in range(10): time.sleep(0.01)
 print('pyusdt' in sys.modules, flush=True)
 for _ in range(1000): time.sleep(0.01)
 """
-ATTACH = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands import attach; attach.PATIENCE = {{}}; attach.attach(int(sys.argv[1]))"
+ATTACH = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands import attach; attach.PROVIDER_TIMEOUT = {{}}; attach.attach_provider(int(sys.argv[1]))"
 GIVEN = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands.attach_file import make_attach_file; print(make_attach_file())"
 
 

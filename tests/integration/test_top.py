@@ -89,18 +89,18 @@ def test_what_is_lost(program):
 def test_rates_are_of_the_interval(program):
     from pydtrace.cli.commands import top
 
-    looks = top.Looks()
+    looks = top.ActivitySampler()
     with traced(program) as tracer:
         assert "ready" in tracer.stderr.readline()
-        looks.rows()
+        looks.sample_rows()
         program.stdin.write("500\n")
         program.stdin.flush()
         assert program.stdout.readline() == "fired\n"
-        looks._when -= 100.0  # an interval of a hundred seconds
-        (row,) = (row for row in looks.rows() if row.pid == program.pid)
-        assert 500 * 16 / 101 < row.rate < 500 * 500 / 100
-        (row,) = (row for row in looks.rows() if row.pid == program.pid)
-        assert row.rate == 0 and row.losses == 0
+        looks._sampled_at -= 100.0  # an interval of a hundred seconds
+        (row,) = (row for row in looks.sample_rows() if row.pid == program.pid)
+        assert 500 * 16 / 101 < row.byte_rate < 500 * 500 / 100
+        (row,) = (row for row in looks.sample_rows() if row.pid == program.pid)
+        assert row.byte_rate == 0 and row.drop_rate == 0
         tracer.terminate()
         tracer.wait(30)
 
@@ -110,17 +110,17 @@ def test_what_other_tracers_listen_to(program):
     from pydtrace.cli.commands import list_command, top
 
     def row():
-        return next(row for row in looks.rows() if row.pid == program.pid)
+        return next(row for row in looks.sample_rows() if row.pid == program.pid)
 
-    looks = top.Looks()
-    assert row().others == 0 and not row().traced and top.foot([row()]) == []
-    first, second, *_ = sorted(list_command.semaphores(program.pid)[0])
+    looks = top.ActivitySampler()
+    assert row().foreign_probes == 0 and not row().is_traced and top.footer_lines([row()]) == []
+    first, second, *_ = sorted(list_command.find_semaphores(program.pid)[0])
     with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
         for address in (first, second):
             memory.seek(address)
             memory.write(b"\x01\x00")
         raised = row()
-        assert raised.traced and raised.cells()[4:] == (
+        assert raised.is_traced and raised.format_cells()[4:] == (
             "others (2 of 954)",
             "-",
             "-",
@@ -128,11 +128,11 @@ def test_what_other_tracers_listen_to(program):
             "-",
             "-",
         )
-        assert "they alone can count" in top.foot([raised])[0]
+        assert "they alone can count" in top.footer_lines([raised])[0]
         for address in (first, second):
             memory.seek(address)
             memory.write(b"\x00\x00")
-    assert not row().traced
+    assert not row().is_traced
 
 
 @pytest.mark.skipif(
@@ -183,7 +183,7 @@ def test_a_low_screen_has_room_for_the_tracers():
     from pydtrace.cli.commands import top
     from pydtrace.engine.kernel import bpf_tracers
 
-    rows = [top.Row(pid, "python") for pid in range(1, 31)]
+    rows = [top.ProcessRow(pid, "python") for pid in range(1, 31)]
     tracer = bpf_tracers.BpfTracer(4242)
     tracer.add_descriptor("anon_inode:bpf-prog", {"prog_type": "2", "prog_id": "7"}, [])
     kernel = [top.KernelRow(tracer, "pydtrace", 12.0, 0, 0.0)]
@@ -191,7 +191,7 @@ def test_a_low_screen_has_room_for_the_tracers():
     def shown(*size):
         console = Console(width=size[0], height=size[1], color_system=None)
         with console.capture() as capture:
-            console.print(top.drawn(rows, "", size, kernel, True))
+            console.print(top.render_screen(rows, "", size, kernel, True))
         return capture.get().splitlines()
 
     wide, narrow = shown(120, 20), shown(80, 8)
@@ -225,10 +225,10 @@ def test_long_texts_leave_the_numbers_room(width):
 
     from pydtrace.cli.commands import top
 
-    row = top.Row(1234567, "python -m " + "long.name" * 5)
-    row.providers, row.tracers, row.lost = [f"provider{i}" for i in range(20)], [7654321], 123456
+    row = top.ProcessRow(1234567, "python -m " + "long.name" * 5)
+    row.providers, row.tracers, row.drops = [f"provider{i}" for i in range(20)], [7654321], 123456
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(top.drawn([row], "every 2 s", (width, 30)))
+    console.print(top.render_screen([row], "every 2 s", (width, 30)))
     head, headings, line, *rest = console.export_text().splitlines()
     assert (
         {"1234567", "123456"} <= set(line.split())

@@ -55,14 +55,14 @@ def end(tracer):
 def looked(looks, process, tracer):
     """(row of the process, the tracer's cells by their heading)."""
     row = next(row for row in looks.rows() if row.pid == process.pid)
-    found = [kernel for kernel in looks.kernel if kernel.found.pid == tracer.pid]
-    return row, dict(zip(top.KERNEL_HEADINGS, found[0].cells())) if found else None
+    found = [kernel for kernel in looks.kernel if kernel.tracer.pid == tracer.pid]
+    return row, dict(zip(top.KERNEL_HEADINGS, found[0].format_cells())) if found else None
 
 
 def test_who_is_traced_in_the_kernel_and_how_much(program):
     with tracers.RunStatistics() as statistics:
         assert not statistics.reason
-        looks = top.Looks(True)
+        looks = top.ActivitySampler(True)
         tracer = traced(
             "-p",
             program.pid,
@@ -70,7 +70,13 @@ def test_who_is_traced_in_the_kernel_and_how_much(program):
             "pyusdt$target:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @ = count(); }",
         )
         row, _ = looked(looks, program, tracer)
-        assert (row.kernel, row.tracers, row.runs, row.others, row.traced) == (
+        assert (
+            row.kernel_tracers,
+            row.tracers,
+            row.run_rate,
+            row.foreign_probes,
+            row.is_traced,
+        ) == (
             [tracer.pid],
             [],
             0.0,
@@ -78,22 +84,26 @@ def test_who_is_traced_in_the_kernel_and_how_much(program):
             True,
         )
         fire(program, 500)
-        looks._when -= 100.0  # an interval of a hundred seconds
+        looks._sampled_at -= 100.0  # an interval of a hundred seconds
         row, cells = looked(looks, program, tracer)
-        assert 500 / 110 < row.runs <= 500 / 100, (
+        assert 500 / 110 < row.run_rate <= 500 / 100, (
             "one program for both probes, which ran once for each firing"
         )
-        assert (row.cells()[4], cells["NAME"], cells["PROGRAMS"], cells["PLACES"]) == (
+        assert (row.format_cells()[4], cells["NAME"], cells["PROGRAMS"], cells["PLACES"]) == (
             f"{tracer.pid} (kernel)",
             "pydtrace",
             "1",
             "2",
         )
         assert re.fullmatch(rf"_core\S*\.so of {program.pid}", cells["TRACES"]), cells
-        assert (cells["RUNS/s"], cells["LOST"], cells["LOST/s"]) == (f"{row.runs:.0f}", "0", "0")
+        assert (cells["RUNS/s"], cells["LOST"], cells["LOST/s"]) == (
+            f"{row.run_rate:.0f}",
+            "0",
+            "0",
+        )
     assert "500" in end(tracer)[0]
     row, cells = looked(looks, program, tracer)
-    assert (row.kernel, row.runs, row.traced, cells) == ([], None, False, None)
+    assert (row.kernel_tracers, row.run_rate, row.is_traced, cells) == ([], None, False, None)
 
 
 def test_where_fdinfo_says_less_the_link_is_asked(program):
@@ -116,14 +126,14 @@ def test_where_fdinfo_says_less_the_link_is_asked(program):
 
 def test_what_is_for_all_processes_is_told_of_the_tracer(program):
     with tracers.RunStatistics():
-        looks = top.Looks(True)
+        looks = top.ActivitySampler(True)
         tracer = traced(
             "-n", "pyusdt*:::user_trace-i4s4 { @ = count(); } sched:::on-cpu { @all = count(); }"
         )
         looked(looks, program, tracer)
         fire(program, 300)
         row, cells = looked(looks, program, tracer)
-        assert (row.kernel, row.runs, row.others) == ([tracer.pid], None, 0)
+        assert (row.kernel_tracers, row.run_rate, row.foreign_probes) == ([tracer.pid], None, 0)
         assert (
             int(cells["RUNS/s"]) > 0
             and "sched_switch" in cells["TRACES"]
@@ -143,7 +153,7 @@ def test_what_is_lost_in_the_kernel(program):
     )
     os.kill(tracer.pid, signal.SIGSTOP)
     fire(program, 5000)
-    lost = int(looked(top.Looks(), program, tracer)[1]["LOST"])
+    lost = int(looked(top.ActivitySampler(), program, tracer)[1]["LOST"])
     os.kill(tracer.pid, signal.SIGCONT)
     out, said = end(tracer)
     assert lost > 1000 and out.count("some text") == 5000 - lost
@@ -182,10 +192,10 @@ def test_who_may_not_count_is_told(monkeypatch):
     )
     tracer.add_descriptor("anon_inode:bpf-prog", {"prog_type": "8", "prog_id": "8"}, [])
     row = top.KernelRow(tracer, "x\x1b[2J", None, None, None)
-    assert row.cells() == ("1", "x\\x1b[2J", "1", "0", "-", "-", "-", "-"), (
+    assert row.format_cells() == ("1", "x\\x1b[2J", "1", "0", "-", "-", "-", "-"), (
         "a cgroup's program is no tracer's"
     )
-    assert top.foot([], [row], False)[1:] == [
+    assert top.footer_lines([], [row], False)[1:] == [
         "RUNS/s: the kernel counts for root alone how often programs run"
     ]
 

@@ -89,7 +89,7 @@ def test_what_was_tried_is_used(firing):
     """The plain nop on Linux 6.18; `pyusdt doctor` says the same."""
     place = attach.find_cheapest_nop()
     found, count = traced(firing)
-    said = next(finding.text for finding in doctor.here() if finding.subject == "uprobes")
+    said = next(finding.text for finding in doctor.check_machine() if finding.subject == "uprobes")
     assert f"attaches at {f'+{place}' if place else 'the nop'} here" in said
     assert (
         count > 20 and found[place] == (CALL if place else INT3) and place in (0, NOP10_AT, NOP5_AT)

@@ -94,7 +94,7 @@ def test_a_script_with_its_option():
 
 def test_the_copy_where_there_is_no_memory_file(monkeypatch):
     monkeypatch.delattr(os, "memfd_create")
-    *_, path = scripts.command_line(scripts.Script("failures"), ["--provider", "shop"])[:3]
+    *_, path = scripts.build_command_line(scripts.Script("failures"), ["--provider", "shop"])[:3]
     with open(path, encoding="utf-8") as file:
         assert "\nshop*:::request-done\n" in file.read()
 

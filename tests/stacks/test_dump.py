@@ -275,8 +275,8 @@ def test_a_dead_lock(python, kind):
 
 def test_circles():
     assert find_cycles({1: 2, 2: 3, 3: 2, 4: 5, 6: 6}) == [[2, 3], [6]]
-    assert dump.circle_text([2, 3]) == "thread 2 waits for thread 3, which waits for thread 2"
-    assert dump.circle_text([6]) == "thread 6 waits for itself"
+    assert dump.format_cycle([2, 3]) == "thread 2 waits for thread 3, which waits for thread 2"
+    assert dump.format_cycle([6]) == "thread 6 waits for itself"
 
 
 def test_a_program_without_asyncio_has_no_tasks():
@@ -317,7 +317,7 @@ def as_nobody(pid: int) -> str:
         os.setgid(65534)
         os.setuid(65534)
         try:
-            said = dump.look(pid, 10)[1][0].frames[0].name
+            said = dump.read_process(pid, 10)[1][0].frames[0].name
         except StackReadError as error:
             said = str(error)
         os.write(write, said.encode())
@@ -388,11 +388,11 @@ class Made:
 def test_words_of_tasks():
     frame = Frame("f", "/f.py", 3)
     assert (
-        dump.task_text(AsyncTask("a\x1b", [frame], "x\n"))
+        dump.format_task(AsyncTask("a\x1b", [frame], "x\n"))
         == "Task a\\x1b: awaits x\\n\n    f (/f.py:3)\n"
     )
     assert (
-        dump.task_text(AsyncTask("a", [frame], None))
+        dump.format_task(AsyncTask("a", [frame], None))
         == "Task a: runs, or is about to\n    f (/f.py:3)\n"
     )
 
@@ -411,7 +411,7 @@ def test_a_blocked_loop():
         process = dump.Process(1, 13, waiting or {})
         return [
             (thread.kernel_thread.tid, task.name)
-            for thread, task in dump.blocked(process, threads, [ticking, paying, again])
+            for thread, task in dump.find_blocked_loops(process, threads, [ticking, paying, again])
         ]
 
     assert told("recvfrom") == [(7, "pay"), (8, "again")]
@@ -424,7 +424,7 @@ def test_a_blocked_loop():
     )
     assert told("futex", waiting={7: 9}) == [(7, "pay")]
     assert told("recvfrom", "T") == []
-    said = dump.text(
+    said = dump.format_process(
         dump.Process(1, 13, {}), [Made([frame], KernelThread(7, 7, "a", "S", "read"))], [paying]
     )
     assert (
@@ -451,7 +451,7 @@ def test_what_was_stopped_does_not_wait():
 
 def test_words_of_what_is_halted():
     def said(*tasks):
-        return dump.text(dump.Process(1, 13, {}), [Made(task=task) for task in tasks], [])
+        return dump.format_process(dump.Process(1, 13, {}), [Made(task=task) for task in tasks], [])
 
     for letter, where in (("D", "__refrigerator"), ("S", "do_freezer_trap"), ("S", "get_signal")):
         frozen = KernelThread(7, 7, "a", letter, "futex", where)
@@ -479,16 +479,16 @@ def test_words_of_what_is_halted():
 def test_words():
     task = KernelThread(7, 7, "worker\x1b[2J", "S", "futex")
     frame = Frame("f\n", "/tmp/\x1b.py", None)
-    assert dump.thread_text(Made([frame], task, marks=["torn"]), {}) == (
+    assert dump.format_thread(Made([frame], task, marks=["torn"]), {}) == (
         "Thread 7 (worker\\x1b[2J): waits in futex\n    (the stack moved too fast: the innermost functions are left out)\n"
         "    f\\n (/tmp/\\x1b.py)\n"
     )
     assert (
-        dump.thread_text(Made(gil=True), {})
+        dump.format_thread(Made(gil=True), {})
         == "Thread ?: state unknown, holds the GIL\n    (no Python function)\n"
     )
     assert (
-        dump.thread_text(Made(task=KernelThread(7, 7, "a", "D", None)), {})
+        dump.format_thread(Made(task=KernelThread(7, 7, "a", "D", None)), {})
         == "Thread 7 (a): in the kernel\n    (no Python function)\n"
     )
 

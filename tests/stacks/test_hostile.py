@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import stacks_harness as harness
 
-from pydtrace.cli.commands.dump import ROOM
+from pydtrace.cli.commands.dump import MAX_NAME_CHARACTERS
 from pydtrace.driver import profile_samples
 from pydtrace.profile.folded import fold_stacks
 from pydtrace.profile.sampler import ALL, SampledProcess, SamplerOptions
@@ -117,7 +117,7 @@ def test_long_stacks_of_long_names(hostile):
         run = harness.pyusdt("dump", subject.pid)
         assert (run.returncode, run.stderr) == (0, "")
         assert run.stdout.count("(there was no room for more frames)") > 100
-        assert len(run.stdout) < 5 * ROOM
+        assert len(run.stdout) < 5 * MAX_NAME_CHARACTERS
         assert json.loads(harness.pyusdt("dump", "--json", subject.pid).stdout)["threads"][-1][
             "marks"
         ] == ["cut", "left out"]

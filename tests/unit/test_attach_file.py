@@ -44,14 +44,14 @@ def test_the_name_and_the_text_stay():
     first = attach_file.make_attach_file()
     before = os.stat(first)
     assert attach_file.make_attach_file() == first and os.path.samestat(os.stat(first), before)
-    assert repr(attach_file.BRING) in Path(first).read_text()
+    assert repr(attach_file.LOADER) in Path(first).read_text()
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """In the place of root's."""
-    monkeypatch.setattr(attach_file, "_OF_ROOT", str(tmp_path / "run"))
-    monkeypatch.setattr(attach_file, "_folder", lambda: str(tmp_path / "run"))
+    monkeypatch.setattr(attach_file, "_ROOT_FOLDER", str(tmp_path / "run"))
+    monkeypatch.setattr(attach_file, "_make_folder", lambda: str(tmp_path / "run"))
     (tmp_path / "run").mkdir()
     return tmp_path / "run"
 

@@ -4,13 +4,19 @@ import re
 
 import pytest
 
-from pydtrace.cli.parsing.arguments import Refused, Request, UsageError, parse, split
-from pydtrace.cli.parsing.options_table import DTRACE, OURS
-from pydtrace.cli.parsing.sink_factory import address
+from pydtrace.cli.parsing.arguments import (
+    OptionRefused,
+    Request,
+    UsageError,
+    parse_arguments,
+    split_argv,
+)
+from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
+from pydtrace.cli.parsing.sink_factory import parse_address
 
 
 def test_options_may_be_joined_and_mixed_with_operands():
-    found, operands = split(["-qs", "x.d", "one", "-nBEGIN", "-", "--", "-q", "two"])
+    found, operands = split_argv(["-qs", "x.d", "one", "-nBEGIN", "-", "--", "-q", "two"])
     assert found == [("q", None), ("s", "x.d"), ("n", "BEGIN")]
     assert operands == ["one", "-", "-q", "two"]
 
@@ -36,18 +42,18 @@ def test_options_may_be_joined_and_mixed_with_operands():
 )
 def test_wrong_usage(argv, message):
     with pytest.raises(UsageError, match=message) as caught:
-        parse(argv, {})
+        parse_arguments(argv, {})
     assert caught.value.usage == ("hint" not in message)
 
 
 def test_modes_exclude_each_other():
     with pytest.raises(UsageError, match="only one of the .-GhlV. options") as caught:
-        parse(["-lV"], {})
+        parse_arguments(["-lV"], {})
     assert not caught.value.usage
 
 
 def test_everything_finds_its_place():
-    arguments = parse(
+    arguments = parse_arguments(
         ["-q", "-wZ", "-b", "8k", "-o", "out", "-n", "a:b{}", "-P", "prov", "-s", "x.d", "-c", "cmd a", "-p", "12",
          "-x", "aggrate=5hz", "-x", "errtags", "-e", "-vv", "$1"],
         {"DTRACE_OPT_STRSIZE": "99"},
@@ -77,7 +83,7 @@ def test_a_description_is_cut_as_dtrace_cuts_it(text, name):
     assert Request(text=text).name == name
 
 
-NEEDS = {option.name: option.needs for option in OURS}
+NEEDS = {option.name: option.needs for option in PYDTRACE_OPTIONS}
 
 
 @pytest.mark.parametrize(
@@ -112,8 +118,8 @@ NEEDS = {option.name: option.needs for option in OURS}
     ],
 )
 def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
-    with pytest.raises(Refused) as caught:
-        parse(argv, {})
+    with pytest.raises(OptionRefused) as caught:
+        parse_arguments(argv, {})
     assert str(caught.value) == message
 
 
@@ -128,26 +134,28 @@ def test_what_can_not_be_done_is_refused_with_the_reason(argv, message):
     ],
 )
 def test_addresses(text, host, port):
-    assert address(text) == (host, port)
-
-
-@pytest.mark.parametrize(
-    "option", [option for option in OURS if option.needs], ids=lambda option: option.name
-)
-def test_a_value_that_is_missing_is_told(option):
-    with pytest.raises(Refused, match=re.escape(f"{option.dashed} needs {option.needs}")):
-        parse([option.dashed + "=" * option.optional], {})
-
-
-@pytest.mark.parametrize("schema", ["", "0", "3", "x"])
-def test_a_schema_that_there_is_not(schema):
-    with pytest.raises(Refused, match="--json needs the number of a schema: 1 or 2"):
-        parse([f"--json={schema}"], {})
+    assert parse_address(text) == (host, port)
 
 
 @pytest.mark.parametrize(
     "option",
-    [option for option in (*DTRACE, *OURS) if not option.refused],
+    [option for option in PYDTRACE_OPTIONS if option.needs],
+    ids=lambda option: option.name,
+)
+def test_a_value_that_is_missing_is_told(option):
+    with pytest.raises(OptionRefused, match=re.escape(f"{option.flag} needs {option.needs}")):
+        parse_arguments([option.flag + "=" * option.optional], {})
+
+
+@pytest.mark.parametrize("schema", ["", "0", "3", "x"])
+def test_a_schema_that_there_is_not(schema):
+    with pytest.raises(OptionRefused, match="--json needs the number of a schema: 1 or 2"):
+        parse_arguments([f"--json={schema}"], {})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [option for option in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if not option.refusal],
     ids=lambda option: option.name,
 )
 def test_every_option_of_the_table_is_parsed(option):
@@ -162,10 +170,8 @@ def test_every_option_of_the_table_is_parsed(option):
         "color": "never",
         "metrics": "9464",
     }
-    argv = (
-        [option.dashed] if option.value is None else [option.dashed, values.get(option.name, "a")]
-    )
-    before, after = parse([], {}), parse(argv, {})
+    argv = [option.flag] if option.value is None else [option.flag, values.get(option.name, "a")]
+    before, after = parse_arguments([], {}), parse_arguments(argv, {})
     shown = [{**vars(each), "requests": len(each.requests)} for each in (before, after)]
     assert shown[0] != shown[1] or option.name == "64"
 
@@ -174,16 +180,16 @@ def test_every_option_of_the_table_is_parsed(option):
     "argv", [["--help"], ["-q", "--help", "-p", "abc"], ["--version", "--help"], ["-lV", "--help"]]
 )
 def test_help_stands_beside_anything(argv):
-    assert parse(argv, {}).mode == "help"
+    assert parse_arguments(argv, {}).mode == "help"
 
 
 def test_what_stands_behind_two_dashes_is_no_option():
-    assert parse(["-q", "--", "--help"], {}).operands == ["--help"]
+    assert parse_arguments(["-q", "--", "--help"], {}).operands == ["--help"]
 
 
 def test_version_looks_at_nothing_else():
-    assert parse(["-V", "-x", "foo"], {}).mode == "version"
+    assert parse_arguments(["-V", "-x", "foo"], {}).mode == "version"
 
 
 def test_listing_allows_what_matches_nothing():
-    assert parse(["-l"], {}).options["zdefs"]
+    assert parse_arguments(["-l"], {}).options["zdefs"]

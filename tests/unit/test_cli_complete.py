@@ -12,16 +12,16 @@ import pytest
 
 import pydtrace
 from pydtrace.cli.commands import complete, list_command
-from pydtrace.cli.commands.list_command import Found
+from pydtrace.cli.commands.list_command import ListedProbe
 from pydtrace.cli.commands.main import COMMANDS
-from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.process import process_names
 
 BIN = os.path.dirname(sys.executable)
 
 
 def offered(line):
-    return [word for word, _ in complete.offers(line, COMMANDS)[1]]
+    return [word for word, _ in complete.find_offers(line, COMMANDS)[1]]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def offered(line):
     ],
 )
 def test_words_of_a_line(line, words):
-    assert complete.words(line) == words
+    assert complete.split_words(line) == words
 
 
 @pytest.mark.parametrize(
@@ -70,16 +70,22 @@ def test_offers(line, words):
 
 def test_all_that_the_usage_lists_is_offered():
     """And nothing that it does not."""
-    assert set(offered("pydtrace -")) == {each.dashed for each in (*DTRACE, *OURS) if each.words}
-    assert set(offered("pyusdt ")) == {name for name, each in COMMANDS.items() if each.words}
+    assert set(offered("pydtrace -")) == {
+        each.flag for each in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if each.help
+    }
+    assert set(offered("pyusdt ")) == {name for name, each in COMMANDS.items() if each.help}
 
 
 def test_probes_are_those_of_any_process(monkeypatch):
-    numbered = [Found("pyusdt17", f"user_trace-n{i}", "m", "") for i in range(5)]
+    numbered = [ListedProbe("pyusdt17", f"user_trace-n{i}", "m", "") for i in range(5)]
     monkeypatch.setattr(
         list_command,
-        "published",
-        lambda: [Found("shop17", "order", "m", ""), Found("shop18", "order", "m", ""), *numbered],
+        "list_published",
+        lambda: [
+            ListedProbe("shop17", "order", "m", ""),
+            ListedProbe("shop18", "order", "m", ""),
+            *numbered,
+        ],
     )
     assert offered("pydtrace -n ") == ["pyusdt*:::user_trace-n*", "shop*:::order"]
     assert offered("pydtrace -qZn 'sho") == ["shop*:::order"]
@@ -90,8 +96,8 @@ def test_a_name_that_a_shell_would_read_is_not_offered(name, monkeypatch):
     """Any process chooses the names of its probes; root completes them."""
     monkeypatch.setattr(
         list_command,
-        "published",
-        lambda: [Found("shop1", name, "m", ""), Found(name, "order", "m", "")],
+        "list_published",
+        lambda: [ListedProbe("shop1", name, "m", ""), ListedProbe(name, "order", "m", "")],
     )
     assert offered("pydtrace -n ") == []
 
@@ -100,7 +106,7 @@ def test_a_machine_where_nothing_can_be_found_out(monkeypatch):
     def fails():
         raise list_command.NotFound("no")
 
-    monkeypatch.setattr(list_command, "published", fails)
+    monkeypatch.setattr(list_command, "list_published", fails)
     assert offered("pydtrace -n ") == []
 
 
@@ -112,15 +118,19 @@ def test_processes(line, monkeypatch):
     monkeypatch.setattr(process_names, "list_named", lambda: [(17, "python"), (170, "db")])
     monkeypatch.setattr(process_names, "display_name", shown.get)
     assert offered(line) == ["17", "170"]
-    assert complete.text("fish", line, COMMANDS) == "17\tpython web.py\\x1b[31m\n170\tdb\n"
+    assert complete.format_offers("fish", line, COMMANDS) == "17\tpython web.py\\x1b[31m\n170\tdb\n"
 
 
 def test_what_each_shell_reads(monkeypatch):
-    monkeypatch.setattr(list_command, "published", lambda: [Found("shop1", "order", "m", "")])
+    monkeypatch.setattr(
+        list_command, "list_published", lambda: [ListedProbe("shop1", "order", "m", "")]
+    )
     line = "pydtrace -n shop*::"
-    assert complete.text("bash", line, COMMANDS) == ":order\n"  # which parts words at a colon
-    assert complete.text("zsh", line, COMMANDS) == "shop*\\:\\:\\:order:probe of shop\n"
-    assert complete.text("fish", line, COMMANDS) == "shop*:::order\tprobe of shop\n"
+    assert (
+        complete.format_offers("bash", line, COMMANDS) == ":order\n"
+    )  # which parts words at a colon
+    assert complete.format_offers("zsh", line, COMMANDS) == "shop*\\:\\:\\:order:probe of shop\n"
+    assert complete.format_offers("fish", line, COMMANDS) == "shop*:::order\tprobe of shop\n"
 
 
 # ---- the shells themselves ----
@@ -159,7 +169,7 @@ def test_fish():
     )
     assert done.stdout.splitlines() == [
         "--replay\trun the script over the events of such a file",
-        f"list\t{COMMANDS['list'].words}",
+        f"list\t{COMMANDS['list'].help}",
     ]
 
 

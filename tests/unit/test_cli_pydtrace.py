@@ -10,9 +10,9 @@ from importlib.metadata import version
 import pytest
 from pydtrace._tracer import BUILD
 
-from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.cli.pydtrace.main import command_words
-from pydtrace.cli.pydtrace.usage import usage
+from pydtrace.cli.pydtrace.usage import usage_text
 from pydtrace.dlang.ast import ProbeDesc
 from pydtrace.engine.probe_hints import suggest_name, suggest_provider
 from pydtrace.process import process_names
@@ -39,9 +39,9 @@ def test_help_lists_dtrace_s_options_and_ours():
     status, stdout, stderr = run("--help")
     assert (status, stderr) == (0, "")
     listed = re.findall(r"^\t(--?\w+)[ \[]", stdout, re.MULTILINE)
-    assert listed == [option.dashed for option in (*DTRACE, *OURS) if option.words]
+    assert listed == [option.flag for option in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if option.help]
     assert stdout.startswith("Usage: pydtrace [-32|-64]") and "pyusdt doctor" in stdout
-    assert usage() in run("-y")[2]
+    assert usage_text() in run("-y")[2]
 
 
 def test_version_is_ours_and_that_of_d():

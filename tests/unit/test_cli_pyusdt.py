@@ -15,8 +15,8 @@ import pytest
 import pyusdt
 from pydtrace.cli.commands import doctor, list_command, main, semaphore_reader, top
 from pydtrace.cli.commands.doctor import Finding
-from pydtrace.cli.commands.list_command import Found
-from pydtrace.cli.commands.semaphore_reader import Listeners
+from pydtrace.cli.commands.list_command import ListedProbe
+from pydtrace.cli.commands.semaphore_reader import SemaphoreReader
 from pydtrace.process import process_names
 from pydtrace.symbols import elf
 
@@ -42,10 +42,10 @@ def run(*arguments, **environment):
 
 def test_probe_text():
     probes = [
-        Found("shop", "order-placed", "shop-1.so", "-8@%rdi 8@%rsi", "1"),
-        Found("a", "b", "c", ""),
+        ListedProbe("shop", "order-placed", "shop-1.so", "-8@%rdi 8@%rsi", "1"),
+        ListedProbe("a", "b", "c", ""),
     ]
-    assert main.probe_text(probes) == (
+    assert main.format_probes(probes) == (
         "PROVIDER  PROBE         ON  MODULE     ARGUMENTS\n"
         "shop      order-placed  1   shop-1.so  -8@%rdi 8@%rsi\n"
         "a         b             -   c\n"
@@ -55,10 +55,10 @@ def test_probe_text():
 def test_probe_json():
     """Lines that a program reads, whatever is in a name."""
     probes = [
-        Found("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"),
-        Found("a", "b", "c", "", pid=17, process="web"),
+        ListedProbe("shop", "order\n\x1b[31m", "shop-\udcff.so", "-8@%rdi 8@%rsi", "1"),
+        ListedProbe("a", "b", "c", "", pid=17, process="web"),
     ]
-    lines = main.probe_json(probes).splitlines()
+    lines = main.encode_probes(probes).splitlines()
     assert all(line.isascii() and line.isprintable() for line in lines)
     assert [json.loads(line) for line in lines] == [
         {
@@ -165,7 +165,7 @@ def test_names_of_arguments():
         assert len(builtin_probe_args.argument_names("python", name)) == len(arguments), name
     shown = [
         each.arguments
-        for each in list_command.in_process(os.getpid())
+        for each in list_command.list_process_probes(os.getpid())
         if each.name == "user_trace-s1"
     ]
     assert shown == [] or shown[0]
@@ -177,22 +177,22 @@ def test_finding_text():
         Finding("another", False, "bad", "do this"),
         Finding("x", None, "so what"),
     ]
-    assert main.finding_text(findings) == (
+    assert main.format_findings(findings) == (
         "ok  one      fine\nNO  another  bad\n             -> do this\n--  x        so what\n"
     )
 
 
 def test_folded():
     def names(probes):
-        return [each.name for each in list_command.folded(probes)]
+        return [each.name for each in list_command.fold_families(probes)]
 
-    numbered = [Found("p", f"n{i}", "m", "") for i in range(5)]
+    numbered = [ListedProbe("p", f"n{i}", "m", "") for i in range(5)]
     assert names(numbered) == ["n0 … 4"]
     assert names(numbered[:2]) == ["n0", "n1"]
-    assert names([*numbered, Found("p", "i4s4", "m", "")]) == ["n0 … 4", "i4s4"]
-    on = [Found("p", f"n{i}", "m", "", "1" if i == 2 else "0") for i in range(7)]
+    assert names([*numbered, ListedProbe("p", "i4s4", "m", "")]) == ["n0 … 4", "i4s4"]
+    on = [ListedProbe("p", f"n{i}", "m", "", "1" if i == 2 else "0") for i in range(7)]
     assert names(on) == ["n0", "n1", "n2", "n3 … 6"]
-    assert names([Found("p", name, "m", "") for name in ("a", "a", "a")]) == ["a"] * 3
+    assert names([ListedProbe("p", name, "m", "") for name in ("a", "a", "a")]) == ["a"] * 3
 
 
 # ---- list ----
@@ -312,7 +312,7 @@ def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch
         elfnotes.write(tmp_path / "large.so", 10_000),
         elfnotes.write(tmp_path / "last.so", 1),
     )
-    monkeypatch.setattr(list_command, "_NOTES", 500_000)
+    monkeypatch.setattr(list_command, "_MAX_NOTE_BYTES", 500_000)
     with subprocess.Popen(
         [sys.executable, "-S", "-c", MAPPING, *names, large, last],
         stdin=subprocess.PIPE,
@@ -322,18 +322,18 @@ def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch
         left = []
         probes = [
             each
-            for each in list_command.in_process(process.pid, left.append)
+            for each in list_command.list_process_probes(process.pid, left.append)
             if each.provider == "bad"
         ]
         listed = run("list", "-p", str(process.pid))
         assert ([each.name for each in probes], left) == (["one"] * 3, ["large.so"])
-        assert {str(path) for path in (*names, large, last)} <= list_command.semaphores(
+        assert {str(path) for path in (*names, large, last)} <= list_command.find_semaphores(
             process.pid
         )[1]
-        monkeypatch.setattr(list_command, "_FILES", 1)
+        monkeypatch.setattr(list_command, "_MAX_FILES", 1)
         assert (
             len(left) == 1
-            and list_command.in_process(process.pid, left.append) is not None
+            and list_command.list_process_probes(process.pid, left.append) is not None
             and len(left) == 2
         )
         process.stdin.close()
@@ -366,8 +366,10 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
         if not address:
             process.stdin.close()
             pytest.skip("host: no userfaultfd")
-        monkeypatch.setattr(list_command._Mapped, "address", lambda self, offset: address)
-        monkeypatch.setattr(list_command, "LISTENERS", asked := Listeners())
+        monkeypatch.setattr(
+            list_command._MappedFile, "find_writable_address", lambda self, offset: address
+        )
+        monkeypatch.setattr(list_command, "LISTENERS", asked := SemaphoreReader())
         monkeypatch.setattr(semaphore_reader, "LISTENERS", asked)
         monkeypatch.setattr(top, "LISTENERS", asked)
         monkeypatch.setattr(semaphore_reader, "JOB_TIMEOUT", 0.2)
@@ -381,11 +383,11 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
             r"^pyusdt +user_trace-i4s4 +- ", said.out, re.MULTILINE
         )
         assert (
-            list_command.raised(process.pid, {address}) == 0
-            and asked.of(os.getpid(), []) == {}
+            list_command.count_raised(process.pid, {address}) == 0
+            and asked.count_tracers(os.getpid(), []) == {}
             and asked.messages == [why]
         )
-        assert why in top.foot([])
+        assert why in top.footer_lines([])
         process.stdin.close()
 
 
@@ -398,7 +400,7 @@ def test_list_of_anothers_process():
             os.setgroups([])
             os.setresgid(65534, 65534, 65534)
             os.setresuid(65534, 65534, 65534)
-            list_command.in_process(os.getppid())
+            list_command.list_process_probes(os.getppid())
         except list_command.NotFound as error:
             os.write(write, str(error).encode())
         finally:
@@ -439,7 +441,7 @@ def test_list_of_all(tmp_path):
 
 
 def test_doctor_finds_no_fault_here():
-    findings = {each.subject: each for each in doctor.here()}
+    findings = {each.subject: each for each in doctor.check_machine()}
     assert (
         findings["probes"].good
         and findings["embedded engine"].good
@@ -593,7 +595,7 @@ def test_doctor_gives_the_advice_about_the_run_directory_once(said, monkeypatch)
         raise PermissionError(errno.EPERM, said)
 
     monkeypatch.setattr("pydtrace._tracer.list_probes", refuse)
-    found = doctor._run_directory()
+    found = doctor._check_run_directory()
     assert not found.good and f"{found.text} {found.advice}".count("set PYUSDT_RUNDIR") == 1
 
 
@@ -611,9 +613,12 @@ def test_doctor_of_a_process_without_pyusdt():
 
 
 def test_what_uprobes_do_with_our_sites():
-    assert doctor.version_of("6.18.3-amd64") == (6, 18) and doctor.version_of("what") == (0, 0)
+    assert doctor.parse_version("6.18.3-amd64") == (6, 18) and doctor.parse_version("what") == (
+        0,
+        0,
+    )
     versions = [(4, 19), (5, 15), (6, 17), (6, 18), (7, 2), (7, 3)]
-    said = {version: doctor.what_uprobes_do(version) for version in versions}
+    said = {version: doctor.describe_uprobes(version) for version in versions}
     assert "semaphores" in said[4, 19] and said[5, 15] == said[6, 17] == "a trap"
     assert "+11" in said[6, 18] and "kills forked children" in said[6, 18]
     assert said[6, 18] == said[7, 2] and "+1)" in said[7, 3]
@@ -665,17 +670,17 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
     machine = {**EVERYTHING, **machine}
     monkeypatch.setattr(doctor.os.path, "exists", lambda path: path in machine["exists"])
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(doctor, "_read", machine["files"].get)
+    monkeypatch.setattr(doctor, "_read_small_file", machine["files"].get)
     monkeypatch.setattr(doctor, "effective_capabilities", lambda: machine["capabilities"])
     monkeypatch.setattr(doctor.shutil, "which", lambda name: machine["which"])
     monkeypatch.setattr(doctor.platform, "release", lambda: "6.18.0")
     checks = (
-        doctor._uprobes,
-        doctor._rights,
-        doctor._tracefs,
-        doctor._namespaces,
-        doctor._tools,
-        doctor._dtrace,
+        doctor._check_uprobes,
+        doctor._check_rights,
+        doctor._check_tracefs,
+        doctor._check_namespaces,
+        doctor._check_tools,
+        doctor._check_dtrace,
     )
     found = {each.subject: each for each in (check() for check in checks)}
     assert (
@@ -694,7 +699,7 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
 )
 def test_doctor_says_how_pythons_own_probes_are_had(version, said, monkeypatch):
     monkeypatch.setattr(doctor.sys, "version_info", version)
-    assert re.search(said, doctor._python_vm().text)
+    assert re.search(said, doctor._check_python_vm().text)
 
 
 @pytest.mark.parametrize(
@@ -707,14 +712,14 @@ def test_doctor_says_which_erlang_there_is(release, good, tmp_path, monkeypatch)
     if release:
         (tmp_path / "releases" / "start_erl.data").write_text(f"{release}\n")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    finding = doctor._erlang_vm()
+    finding = doctor._check_erlang_vm()
     assert (
         finding.good is good
         and f"OTP {release.split()[1] if release else 'of an unknown'}" in finding.text
     )
     assert bool(finding.advice) is not bool(good)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert doctor._erlang_vm().good is None
+    assert doctor._check_erlang_vm().good is None
 
 
 @pytest.mark.parametrize(("status", "good"), [("enabled", None), ("disabled", True)])
@@ -724,7 +729,7 @@ def test_doctor_on_macos(status, good, tmp_path, monkeypatch):
     )
     (tmp_path / "csrutil").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    finding = doctor._sip()
+    finding = doctor._check_sip()
     assert finding.good is good and bool(finding.advice) is not good
 
 
@@ -732,7 +737,7 @@ def test_a_check_that_breaks_is_a_finding():
     def _odd_check():
         raise RuntimeError("broken")
 
-    finding = doctor._careful(_odd_check)
+    finding = doctor._run_check(_odd_check)
     assert (
         finding.subject == "odd check"
         and finding.good is False

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from pydtrace.cli.commands import doctor, main
-from pydtrace.cli.commands.list_command import Found
+from pydtrace.cli.commands.list_command import ListedProbe
 from pydtrace.cli.pydtrace import dtrace_l
 
 pytestmark = pytest.mark.own_processes
@@ -134,10 +134,10 @@ def test_a_file_can_not_command_the_terminal(tmp_path):
 
 def test_names_in_columns():
     assert (
-        main.probe_text([Found("a\x9b", "b", "c\n", "é d")]).splitlines()[1]
+        main.format_probes([ListedProbe("a\x9b", "b", "c\n", "é d")]).splitlines()[1]
         == r"a\x9b     b      -   c\n     é d"
     )
-    assert dtrace_l.rows([("a", "b", "\x1b[1m", "d")], [1]).split() == [
+    assert dtrace_l.format_rows([("a", "b", "\x1b[1m", "d")], [1]).split() == [
         "1",
         "a",
         "b",
@@ -152,7 +152,9 @@ def test_a_process_may_be_called_anything():
     libc.prctl(16, before)
     libc.prctl(15, b"\xff\x1b[31m")
     try:
-        first, *_ = doctor.process(os.getpid())
+        first, *_ = doctor.check_process(os.getpid())
     finally:
         libc.prctl(15, before)
-    assert main.finding_text([first]).split("  ")[-1] == f"\\xff\\x1b[31m, of uid {os.geteuid()}\n"
+    assert (
+        main.format_findings([first]).split("  ")[-1] == f"\\xff\\x1b[31m, of uid {os.geteuid()}\n"
+    )

@@ -12,7 +12,7 @@ from consumer_cases import Aggregate, Case, header
 
 from pydtrace import _tracer
 from pydtrace.cli.commands.list_command import NotFound
-from pydtrace.cli.pydtrace.signals import Interrupts
+from pydtrace.cli.pydtrace.signals import InterruptHandler
 from pydtrace.dlang.builtins import ACTIONS
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.action_runner import ActionRunner
@@ -161,9 +161,9 @@ def drive(engine, sink, options=None, command=None):
     """Trace as pydtrace does."""
     driver = Driver(options or {}, Targets((), command))
     driver.adopt(engine.program, engine, "it is a test's")
-    with contextlib.closing(driver), Interrupts(driver) as interrupts:
+    with contextlib.closing(driver), InterruptHandler(driver) as interrupts:
         driver.begin(sink)
-        driver.run(0, interrupts.answer)
+        driver.run(0, interrupts.acknowledge)
     return driver
 
 

@@ -13,7 +13,7 @@ import types
 
 import pytest
 
-from pydtrace.cli.pydtrace.dtrace_g import empty_object
+from pydtrace.cli.pydtrace.dtrace_g import make_empty_object
 from pydtrace.dlang import buffer_limits
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.address_symbolizer import AddressSymbolizer
@@ -122,7 +122,7 @@ def test_buffers_that_are_too_small_are_told(options, text, fits):
 
 def test_the_object_of_G_is_an_object_without_symbols(tmp_path):
     path = tmp_path / "prov.o"
-    path.write_bytes(empty_object())
+    path.write_bytes(make_empty_object())
     file = ElfFile(str(path))
     assert ".note.GNU-stack" in file.sections
     assert file.read_notes() == [] and file.read_functions() == []

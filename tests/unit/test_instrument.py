@@ -38,7 +38,7 @@ class Hostile(Exception):
 
 @pytest.fixture(autouse=True)
 def no_faults(monkeypatch):
-    monkeypatch.setattr(core, "_faults", {})
+    monkeypatch.setattr(core, "_failures", {})
 
 
 @pytest.fixture(params=["good", "starts fail", "ends fail", "all fail"])
@@ -273,10 +273,10 @@ class Cursor:
 
 def test_queries(monkeypatch, kind):
     start, done = replaced(monkeypatch, db_queries, kind)
-    inner = lambda: db_queries.around_query(Cursor, "inner", lambda: 7)
-    assert db_queries.around_query(Cursor, "outer", inner) == 7
+    inner = lambda: db_queries.trace_query(Cursor, "inner", lambda: 7)
+    assert db_queries.trace_query(Cursor, "outer", inner) == 7
     with pytest.raises(ZeroDivisionError):
-        db_queries.around_query(Cursor, "bad", lambda: 1 / 0)
+        db_queries.trace_query(Cursor, "bad", lambda: 1 / 0)
     if kind == "good":
         assert [call[0] for call in start.calls] == ["outer", "bad"]
         assert [(call[0], call[1], call[3]) for call in done.calls] == [
@@ -315,7 +315,7 @@ def test_records(monkeypatch, kind):
     monkeypatch.setattr(own_logging, "_record", probe)
     before = logging.getLogRecordFactory()
     try:
-        own_logging.see_records(logging)
+        own_logging.install_records(logging)
         logging.getLogger("shop").error("%s of %d", "one", 2)
         logging.getLogger("shop").debug("not wanted")
     finally:
@@ -330,7 +330,9 @@ def test_a_module_that_comes(tmp_path, monkeypatch):
     monkeypatch.setattr(data_arrival, "_waiting", {})
     monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
     finders = sys.meta_path[:]
-    import_hooks.when_imported("hooks_framework", "pyusdt.instrument.flask", "see_requests")
+    import_hooks.install_when_imported(
+        "hooks_framework", "pyusdt.instrument.flask", "install_requests"
+    )
     import hooks_framework
 
     assert type(hooks_framework.__spec__.loader).__name__ == "SourceFileLoader"
@@ -349,7 +351,7 @@ def test_parts_that_are_none():
 
 @pytest.mark.parametrize("provider", probes.FRAMEWORK_PROBES)
 def test_the_table(provider):
-    made = probes.probes(provider)
+    made = probes.provider_probes(provider)
     assert [each.name for each in made] == list(probes.FRAMEWORK_PROBES[provider]) and not any(made)
 
 
@@ -360,8 +362,8 @@ def test_arguments_of_tasks():
     from pyusdt.instrument import celery as own_celery
 
     sent = SimpleNamespace(argsrepr="(1,)", kwargsrepr="{'number': 2}", args=(Hostile(),))
-    assert own_celery._arguments(sent) == "(1,) {'number': 2}"
-    assert own_celery._arguments(SimpleNamespace(argsrepr=Hostile())) == ""
+    assert own_celery._format_arguments(sent) == "(1,) {'number': 2}"
+    assert own_celery._format_arguments(SimpleNamespace(argsrepr=Hostile())) == ""
 
 
 def test_tasks(monkeypatch, kind):
@@ -375,7 +377,7 @@ def test_tasks(monkeypatch, kind):
         return 1 // number
 
     task = celery.Celery("shop").kernel_thread(order, name="shop.order")
-    own_celery.see_tasks(celery.signals)
+    own_celery.install_tasks(celery.signals)
     try:
         states = [task.apply((number,)).state for number in (1, 0)]
     finally:
@@ -396,7 +398,7 @@ def test_a_grpc_whose_objects_take_no_attributes():
         __slots__ = ()
 
     made = Closed()
-    assert grpc._around_kind(lambda self, method: made)(Closed(), "/shop/Buy") is made
-    grpc._around_init(lambda self, target: None)(Closed(), "localhost:1")
-    assert grpc._around_call(lambda self, request: request)(made, "asked") == "asked"
-    assert core._faults["grpc._mark"][0] == 2
+    assert grpc._wrap_callable_factory(lambda self, method: made)(Closed(), "/shop/Buy") is made
+    grpc._wrap_init(lambda self, target: None)(Closed(), "localhost:1")
+    assert grpc._wrap_call(lambda self, request: request)(made, "asked") == "asked"
+    assert core._failures["grpc._mark"][0] == 2

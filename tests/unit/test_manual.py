@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pydtrace.cli.commands.main import COMMANDS
-from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 PAGES = ["pydtrace", "pyusdt"]
@@ -44,14 +44,14 @@ def test_page_is_made_of_its_sources(name):
 
 def test_every_option_of_pydtrace_is_explained():
     text = shown("pydtrace")
-    options = [each for each in (*DTRACE, *OURS) if each.words]
-    assert [each.name for each in options if each.shown.replace("\\", "") not in text] == []
+    options = [each for each in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if each.help]
+    assert [each.name for each in options if each.synopsis.replace("\\", "") not in text] == []
     assert "-n 'CLAUSES', -s FILE" in text and "kill $!; wait" in text and r"(\x1b)" in text
 
 
 def test_every_command_of_pyusdt_is_explained():
     text = shown("pyusdt")
     assert [
-        name for name, each in COMMANDS.items() if each.words and f"pyusdt {name}" not in text
+        name for name, each in COMMANDS.items() if each.help and f"pyusdt {name}" not in text
     ] == []
     assert "source <(pyusdt completion bash)" in text

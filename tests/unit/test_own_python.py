@@ -103,8 +103,8 @@ def test_a_tracer_in_a_cluster(stranger, environment):
     import asyncio
 
     async def begin_and_end():
-        folder = await cluster.start()
-        await cluster.exchange(folder, cluster._REQUEST.pack(0, 0, 0, True))
+        folder = await cluster.start_tracer()
+        await cluster.exchange_bytes(folder, cluster._REQUEST.pack(0, 0, 0, True))
 
     asyncio.run(begin_and_end())
 

@@ -21,15 +21,15 @@ def clock(monkeypatch):
 
 def test_a_line_that_is_replaced_and_goes(clock):
     terminal = Terminal()
-    made = progress.Progress(terminal, alone=True)
-    made.attaching(1, 3000)
+    made = progress.Progress(terminal, owns_terminal=True)
+    made.show_attaching(1, 3000)
     assert terminal.getvalue() == "", "it does not take long yet"
     clock[0] += 3
-    made.attaching(1000, 3000)
-    made.attaching(1001, 3000)  # too soon for another
+    made.show_attaching(1000, 3000)
+    made.show_attaching(1001, 3000)  # too soon for another
     clock[0] += 1
-    made.attaching(2000, 3000)
-    made.attaching(3000, 3000)
+    made.show_attaching(2000, 3000)
+    made.show_attaching(3000, 3000)
     assert terminal.getvalue() == (
         "\rdtrace: attaching, 1000 of 3000 probes\x1b[K\rdtrace: attaching, 2000 of 3000 probes\x1b[K"
         "\r\x1b[K"
@@ -38,15 +38,15 @@ def test_a_line_that_is_replaced_and_goes(clock):
 
 def test_of_a_recording(clock):
     terminal = Terminal()
-    made = progress.Progress(terminal, alone=True)
+    made = progress.Progress(terminal, owns_terminal=True)
     clock[0] += 3
-    made.replaying(150, (100, 300))
+    made.show_replaying(150, (100, 300))
     assert terminal.getvalue() == "\rdtrace: replaying, 25 %\x1b[K"
     made.clear()
     made.clear()
     assert terminal.getvalue().count("\r") == 2
     for span in (None, (5, 5)):
-        made.replaying(1, span)
+        made.show_replaying(1, span)
 
 
 @pytest.mark.parametrize(("stream", "alone"), [(io.StringIO, True), (Terminal, False)])
@@ -55,5 +55,5 @@ def test_where_there_is_none(stream, alone, clock):
     out = stream()
     made = progress.Progress(out, alone)
     clock[0] += 3
-    made.replaying(150, (100, 300))
+    made.show_replaying(150, (100, 300))
     assert out.getvalue() == ""

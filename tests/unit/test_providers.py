@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pyusdt
-from pyusdt.provider_file import read, stub
-from pyusdt.providers import type_name
+from pyusdt.provider_file import make_stub, read_provider_file
+from pyusdt.providers import canonical_type_name
 
 SHOP = """
 /* what a shop tells */
@@ -76,13 +76,13 @@ def traced(provider, body: str):
     ],
 )
 def test_types(given, name):
-    assert type_name(given) == name
+    assert canonical_type_name(given) == name
 
 
 @pytest.mark.parametrize("given", [None, "int33_t", "", "char **", object, list, 8])
 def test_types_that_are_none(given):
     with pytest.raises(TypeError, match="an argument's type is"):
-        type_name(given)
+        canonical_type_name(given)
 
 
 WIDTHS = [
@@ -309,7 +309,7 @@ def test_names_of_arguments(provider):
     assert done.max_arguments == 3 and provider.probe("done", int, str, "int32_t").path == done.path
     wrong = "it was made with the arguments (int64_t, route: string, status: int32_t), and can not have (int64_t, path: string, int32_t)"
     with pytest.raises(ValueError, match=re.escape(wrong)):
-        provider._define([("done", [(None, int), ("path", str), (None, "int32_t")])])
+        provider._define_probes([("done", [(None, int), ("path", str), (None, "int32_t")])])
 
     @provider.declare
     def order_placed(number: int, item: str, price: float) -> None: ...
@@ -329,7 +329,7 @@ def test_bad_names_of_arguments(name, provider):
     with pytest.raises(ValueError, match="its name is a letter or _"):
         provider.probe("bad", **{name: int})
     with pytest.raises(ValueError, match="and no other argument's"):
-        provider._define([("twice", [("a", int), ("a", str)])])
+        provider._define_probes([("twice", [("a", int), ("a", str)])])
 
 
 def test_sessions_that_are_there_see_new_probes(provider):
@@ -412,14 +412,14 @@ def test_files_that_are_wrong(text, line, message, tmp_path):
     path = tmp_path / "bad.d"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}:{line}: {message}"):
-        read(path)
+        read_provider_file(path)
 
 
 def test_stub(tmp_path):
     """It is Python, and a type checker finds a wrong argument by it."""
     path = tmp_path / "shop.d"
     path.write_text(SHOP)
-    (tmp_path / "shop.pyi").write_text(stub(path))
+    (tmp_path / "shop.pyi").write_text(make_stub(path))
     compile((tmp_path / "shop.pyi").read_text(), "shop.pyi", "exec")
     user = tmp_path / "user.py"
     user.write_text(
@@ -459,7 +459,7 @@ def test_stub_of_odd_names(tmp_path):
     """Names of arguments that Python can not have, or not twice."""
     path = tmp_path / "odd.d"
     path.write_text("provider odd { probe one(int from, int self, char *from, int arg4, int); };")
-    (tmp_path / "odd.pyi").write_text(stub(path))
+    (tmp_path / "odd.pyi").write_text(make_stub(path))
     call = next(
         line.strip()
         for line in (tmp_path / "odd.pyi").read_text().split("\n")

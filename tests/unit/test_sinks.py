@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from consumer_cases import header
 
-from pydtrace.consumer.record_queue import Queue
+from pydtrace.consumer.record_queue import RecordQueue
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.driver.aggregation_state import AggregationState
 from pydtrace.driver.sink import Sink, TraceInfo
@@ -172,11 +172,11 @@ def test_json_marks_what_can_not_be_ordered(program, output):
 def test_records_of_the_api_say_that_they_can_not_be_ordered(program):
     import pickle
 
-    queue = begun(program, Queue(100, print))
+    queue = begun(program, RecordQueue(100, print))
     queue.records(
         record(program.clauses[0], b"me\0", 5) + marked(record(program.clauses[0], b"me\0", 6))
     )
-    first, second = queue.take()
+    first, second = queue.take_records()
     assert (first.uncertain, second.uncertain, second["n"]) == (False, True, 6)
     again = pickle.loads(pickle.dumps((first, second)))
     assert again == (first, second) and [each.uncertain for each in again] == [False, True]
@@ -332,16 +332,16 @@ def test_parquet_is_whole_where_tracing_breaks_off(program, output, tmp_path):
 
 def test_the_api_s_queue(program):
     noted, news = [], []
-    queue = Queue(2, noted.append)
+    queue = RecordQueue(2, noted.append)
     queue.listener = lambda: news.append(1)
-    assert queue.has_room(0)
+    assert queue.wait_for_room(0)
     feed(program, queue)
-    assert not queue.has_room(0)
-    assert [(rec.probe.name, rec.values) for rec in queue.take()] == [
+    assert not queue.wait_for_room(0)
+    assert [(rec.probe.name, rec.values) for rec in queue.take_records()] == [
         ("name", ("me", 5)),
         ("name", (7,)),
     ]
-    assert len(news) == 2 and queue.has_room(0) and queue.take() == []
+    assert len(news) == 2 and queue.wait_for_room(0) and queue.take_records() == []
     assert list(queue.printed) == ["<clear>"]
     assert noted == [WRONG, "beware"]
     assert queue.final == {
@@ -349,7 +349,7 @@ def test_the_api_s_queue(program):
     }
     queue.finish(ValueError("broken"))
     with pytest.raises(ValueError, match="broken"):
-        queue.take()
+        queue.take_records()
 
 
 def test_terms_of_erlang(program):

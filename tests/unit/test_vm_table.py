@@ -10,8 +10,8 @@ import pytest
 
 from pyusdt import vm
 from pyusdt._core import vm_probes
-from pyusdt.vm.inject_env import environment
-from pyusdt.vm.target_python import deaf, line_of
+from pyusdt.vm.inject_env import make_environment
+from pyusdt.vm.target_python import find_interpreter_line, find_isolating_option
 
 PAGE = os.path.join(
     os.path.dirname(__file__), os.pardir, os.pardir, "docs", "guide", "python-vm.md"
@@ -43,10 +43,15 @@ def test_whose_command_line_it_is(tmp_path, monkeypatch):
     ]:
         (tmp_path / name).write_bytes(first + b"\nx")
         (tmp_path / name).chmod(0o755)
-    assert line_of(["python3", "a.py"]) == ["python3", "a.py"]
-    assert line_of(["own", "a"]) == ["/usr/bin/python3", "-s", str(tmp_path / "own"), "a"]
-    assert line_of(["by-env"]) == ["python3", "-E", str(tmp_path / "by-env")]
-    assert [line_of([name]) for name in ("shell", "none", "not-there")] == [None] * 3
+    assert find_interpreter_line(["python3", "a.py"]) == ["python3", "a.py"]
+    assert find_interpreter_line(["own", "a"]) == [
+        "/usr/bin/python3",
+        "-s",
+        str(tmp_path / "own"),
+        "a",
+    ]
+    assert find_interpreter_line(["by-env"]) == ["python3", "-E", str(tmp_path / "by-env")]
+    assert [find_interpreter_line([name]) for name in ("shell", "none", "not-there")] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -68,14 +73,14 @@ def test_whose_command_line_it_is(tmp_path, monkeypatch):
     ],
 )
 def test_a_python_that_hears_nothing(line, option):
-    assert deaf(line.split()) == option
+    assert find_isolating_option(line.split()) == option
 
 
 def test_the_environment_can_be_put_back(monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert set(environment(7)) == {"PYUSDT_VM_INTO", "PYTHONPATH"}
+    assert set(make_environment(7)) == {"PYUSDT_VM_INTO", "PYTHONPATH"}
     monkeypatch.setenv("PYTHONPATH", "/a:/b")
-    made = environment(7, audit=True)
+    made = make_environment(7, audit=True)
     assert (
         made["PYTHONPATH"].endswith(":/a:/b")
         and made["PYUSDT_VM_PYTHONPATH"] == "/a:/b"

@@ -15,7 +15,7 @@ _BY_NUMBER = {
 }
 
 
-def host_limit(error: BaseException) -> str | None:
+def explain_host_limit(error: BaseException) -> str | None:
     """None: it is not known to be one."""
     if isinstance(error, MemoryError):
         return _MEMORY

@@ -9,7 +9,7 @@ import os
 import sys
 
 
-def settle() -> None:
+def open_closed_streams() -> None:
     """Called at the beginning, before anything is opened."""
     for fd in range(3):
         try:

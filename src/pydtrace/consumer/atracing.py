@@ -31,11 +31,11 @@ class AsyncTracing:
         return getattr(self._tracing, name)
 
     async def __aenter__(self) -> AsyncTracing:  # noqa: PYI034
-        loop, self._news = asyncio.get_running_loop(), asyncio.Event()
+        loop, self._readable = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self._news.set)
+                loop.call_soon_threadsafe(self._readable.set)
 
         self._tracing._listener = tell
         entering = asyncio.ensure_future(asyncio.to_thread(self._tracing.__enter__))
@@ -44,11 +44,11 @@ class AsyncTracing:
         except (
             asyncio.CancelledError
         ):  # the thread can not be cancelled: what it opens is closed again
-            await asyncio.shield(self._undo(entering))
+            await asyncio.shield(self._undo_enter(entering))
             raise
         return self
 
-    async def _undo(self, entering: asyncio.Future[Tracing]) -> None:
+    async def _undo_enter(self, entering: asyncio.Future[Tracing]) -> None:
         try:
             await entering
         except Exception:  # noqa: BLE001  (nothing was opened)
@@ -67,14 +67,14 @@ class AsyncTracing:
         tracing = self._tracing
         waiting = tracing._running.queue.waiting
         while True:
-            self._news.clear()
+            self._readable.clear()
             finished = tracing.finished
             if waiting:
                 return waiting.popleft()
             if finished:
                 tracing._has_more()  # raises what ended it
                 raise StopAsyncIteration
-            await self._news.wait()
+            await self._readable.wait()
 
 
 def atrace(

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
     from .tracing import Tracing
 
-_IDLE = 60.0  # s
-_HELD = (
+_IDLE_TIMEOUT = 60.0  # s
+_MAX_HELD = (
     8 << 20
 )  # bytes that wait to be carried; then pydtrace waits, and counts what its programs lose
-_AT_ONCE = 1 << 20  # bytes of an answer
-_WAIT = 0.2  # s: an exchange waits so long for something to carry
+_MAX_ANSWER = 1 << 20  # bytes of an answer
+_EXCHANGE_WAIT = 0.2  # s: an exchange waits so long for something to carry
 _REQUEST = struct.Struct(
     "=QQIB"
 )  # where the bytes stand that are sent, where those that are wanted; how many are sent; whether it is over
 _ANSWER = struct.Struct(
     "=QIIB"
 )  # how many were taken in all; how many bytes of output and of messages follow; whether there will be no more
-_AWAY = 15.0  # s that a host may be without a carrier (one that was killed is started anew) before it is lost
-_WIDTH = 64  # characters of a host's name, at most
-_LOOK = 2.0  # s between two looks at which hosts there are
-_END = 5.0  # s that a tracer may take to be told that it is over; then it notices
-_START = 30.0  # s that a tracer may take to listen
-_SLOW = 120.0  # s that carriers which are there may take to start one; who waits for it may give up before
+_CARRIER_TIMEOUT = 15.0  # s that a host may be without a carrier (one that was killed is started anew) before it is lost
+_MAX_HOST_NAME = 64  # characters of a host's name, at most
+_HOSTS_INTERVAL = 2.0  # s between two looks at which hosts there are
+_CLOSE_TIMEOUT = 5.0  # s that a tracer may take to be told that it is over; then it notices
+_LISTEN_TIMEOUT = 30.0  # s that a tracer may take to listen
+_START_TIMEOUT = 120.0  # s that carriers which are there may take to start one; who waits for it may give up before
 
 
 class Cluster:
@@ -56,51 +56,55 @@ class Cluster:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._looked = 0.0
+        self._found_at = 0.0
         self._found: dict[str, list[str]] = {}
 
-    def look(self) -> dict[str, list[str]]:
+    def find_hosts(self) -> dict[str, list[str]]:
         """{host: names of its carriers} as they are now."""
         raise NotImplementedError
 
-    def call(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_on_carrier(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a coroutine of this module gives on one of these, or whatever is raised where there is no answer."""
         raise NotImplementedError
 
-    def hosts(self, soon: bool = True) -> list[str]:
+    def host_names(self, refresh: bool = True) -> list[str]:
         """Their names; soon: as they are now."""
         with self._lock:
-            if soon or time.monotonic() - self._looked > _LOOK:
-                self._found = self.look()
-                self._looked = time.monotonic()
+            if refresh or time.monotonic() - self._found_at > _HOSTS_INTERVAL:
+                self._found = self.find_hosts()
+                self._found_at = time.monotonic()
             return list(self._found)
 
-    def of(self, host: str) -> list[str]:
+    def find_carriers(self, host: str) -> list[str]:
         """The carriers of one."""
-        self.hosts()
+        self.host_names()
         with self._lock:
             return list(self._found.get(host, ()))
 
-    def run(
-        self, host: str, function: Callable[..., Any], *arguments: Any, patience: float = _AWAY
+    def run_on_host(
+        self,
+        host: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        timeout: float = _CARRIER_TIMEOUT,
     ) -> Any:
         """What a coroutine gives on any carrier of a host, which may go while it runs.  OSError: there has been none for long, or those that
         are there have not answered for `patience` seconds."""
-        why, begun, longest = "there is none", time.monotonic(), _AWAY
+        why, begun, longest = "there is none", time.monotonic(), _CARRIER_TIMEOUT
         while time.monotonic() - begun < longest:
-            for carrier in self.of(host):
-                longest = patience
+            for carrier in self.find_carriers(host):
+                longest = timeout
                 try:
-                    return self.call(carrier, function, *arguments)
+                    return self.call_on_carrier(carrier, function, *arguments)
                 except Exception as error:  # noqa: BLE001  (of whatever kind the cluster has)
                     why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            time.sleep(_WAIT)
+            time.sleep(_EXCHANGE_WAIT)
         raise OSError(
             f"no {self.carrier} on {host} has answered for {time.monotonic() - begun:.0f} s: {why}"
         )
 
 
-def trace(
+def trace_cluster(
     cluster: Cluster,
     script: str | os.PathLike[str],
     arguments: tuple[object, ...],
@@ -112,11 +116,11 @@ def trace(
 
     wanted = {
         "pids": (),
-        "hosts": ",".join(cluster.hosts()),
+        "hosts": ",".join(cluster.host_names()),
         "via": None,
         "relay": None,
-        "width": _WIDTH,
-        "connect": lambda made: _request(made, cluster),
+        "width": _MAX_HOST_NAME,
+        "connect": lambda made: _make_request(made, cluster),
     }
     return Tracing(script, arguments, wanted, "auto", buffer, {"zdefs": True, **options})
 
@@ -124,26 +128,28 @@ def trace(
 # --- where the script is ------------------------------------------------------------------------------
 
 
-def _request(made: Request, cluster: Cluster) -> Request:
+def _make_request(made: Request, cluster: Cluster) -> Request:
     from pydtrace.hosts.request import Request
 
-    class OfCluster(Request):
+    class ClusterRequest(Request):
         """The hosts of a cluster."""
 
         def connect(self, name: str) -> HostConnection:
-            return _carried(cluster, name)
+            return _open_link(cluster, name)
 
         def new_names(self) -> list[str]:
             """The cluster is asked by a thread: it may not answer."""
-            new = [name for name in looker.hosts if name not in known and len(name) <= _WIDTH]
+            new = [
+                name for name in poller.hosts if name not in known and len(name) <= _MAX_HOST_NAME
+            ]
             known.update(new)
             return new
 
-    known, looker = set(made.names), _Looker(cluster)
-    return OfCluster(made.names, made.via, made.script)
+    known, poller = set(made.names), _HostPoller(cluster)
+    return ClusterRequest(made.names, made.via, made.script)
 
 
-class _Looker:
+class _HostPoller:
     """hosts: as they were at most a few seconds ago."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -154,82 +160,82 @@ class _Looker:
     @property
     def hosts(self) -> list[str]:
         if time.monotonic() >= self._due and not self._thread.is_alive():
-            self._due = time.monotonic() + _LOOK
+            self._due = time.monotonic() + _HOSTS_INTERVAL
             self._thread = threading.Thread(
-                target=self._look, name="pyusdt-cluster-hosts", daemon=True
+                target=self._poll, name="pyusdt-cluster-hosts", daemon=True
             )
             self._thread.start()
         return self._known
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         with contextlib.suppress(Exception):  # the cluster is going: the lines tell
-            self._known = self._cluster.hosts()
+            self._known = self._cluster.host_names()
 
 
-def _carried(cluster: Cluster, host: str) -> HostConnection:
+def _open_link(cluster: Cluster, host: str) -> HostConnection:
     """A line to a tracer that is started there, carried by the carriers of that host."""
     from pydtrace.hosts.connection import HostConnection
 
     (there, to), (out, here_out), (err, here_err) = os.pipe(), os.pipe(), os.pipe()
     thread = threading.Thread(
-        target=_carry,
+        target=_relay_bytes,
         args=(cluster, host, there, here_out, here_err),
         name=f"pyusdt-cluster {host}",
         daemon=True,
     )
 
-    class Carried(HostConnection):
+    class CarriedLink(HostConnection):
         def close(self) -> None:
             """The tracer is told, while there is a cluster to do it by."""
             super().close()
-            thread.join(_END)
+            thread.join(_CLOSE_TIMEOUT)
 
     thread.start()
-    return Carried(to, out, err)
+    return CarriedLink(to, out, err)
 
 
-def _carry(cluster: Cluster, host: str, there: int, out: int, err: int) -> None:
+def _relay_bytes(cluster: Cluster, host: str, there: int, out: int, err: int) -> None:
     os.set_blocking(there, False)
     try:
-        folder = cluster.run(host, start, patience=_SLOW)
+        folder = cluster.run_on_host(host, start_tracer, timeout=_START_TIMEOUT)
         sent_at = read_at = 0
         pending, over = b"", False
         while True:
-            pending, over = _more(there, pending, over)
-            answer = cluster.run(
+            pending, over = _read_pending(there, pending, over)
+            answer = cluster.run_on_host(
                 host,
-                exchange,
+                exchange_bytes,
                 folder,
                 _REQUEST.pack(sent_at, read_at, len(pending), over) + pending,
             )
             taken, size, said, ended = _ANSWER.unpack_from(answer)
             pending, sent_at = pending[taken - sent_at :], taken
             at = _ANSWER.size
-            _write(out, answer[at : at + size])
-            _write(err, answer[at + size : at + size + said])
+            _write_all(out, answer[at : at + size])
+            _write_all(err, answer[at + size : at + size + said])
             read_at += size
             if over or (ended and not size):
                 return
     except Exception as error:  # noqa: BLE001  (the line is broken, and its reader told)
         with contextlib.suppress(OSError):
-            _write(err, f"{type(error).__name__}: {error}\n".encode())
+            _write_all(err, f"{type(error).__name__}: {error}\n".encode())
     finally:
         for fd in (there, out, err):
             os.close(fd)
 
 
-def _more(fd: int, pending: bytes, over: bool) -> tuple[bytes, bool]:
+def _read_pending(fd: int, pending: bytes, over: bool) -> tuple[bytes, bool]:
     """What is to be sent, and whether that is all."""
-    while len(pending) < _AT_ONCE and not over:
+    while len(pending) < _MAX_ANSWER and not over:
         try:
-            text = os.read(fd, _AT_ONCE)
+            text = os.read(fd, _MAX_ANSWER)
         except BlockingIOError:
             break
         pending, over = pending + text, not text
     return pending, over and not pending
 
 
-def _write(fd: int, text: bytes) -> None:
+def _write_all(fd: int, text: bytes) -> None:
     while text:
         text = text[os.write(fd, text) :]
 
@@ -237,7 +243,7 @@ def _write(fd: int, text: bytes) -> None:
 # --- in a carrier -------------------------------------------------------------------------------------
 
 
-async def start() -> str:
+async def start_tracer() -> str:
     """A tracer begins; its folder."""
     folder = tempfile.mkdtemp(prefix="pyusdt-tracer-")  # nobody else may look into it
     environment = {
@@ -254,7 +260,7 @@ async def start() -> str:
         start_new_session=True,
         env=environment,
     )
-    deadline = time.monotonic() + _START
+    deadline = time.monotonic() + _LISTEN_TIMEOUT
     while begun.poll() is None or not os.path.exists(os.path.join(folder, "socket")):
         if time.monotonic() > deadline:
             raise OSError("the tracer does not start")
@@ -262,7 +268,7 @@ async def start() -> str:
     return folder
 
 
-async def exchange(folder: str, request: bytes) -> bytes:
+async def exchange_bytes(folder: str, request: bytes) -> bytes:
     """Bytes to a tracer, and what it has for them."""
     reader, writer = await asyncio.open_unix_connection(os.path.join(folder, "socket"))
     try:
@@ -276,45 +282,47 @@ async def exchange(folder: str, request: bytes) -> bytes:
 # --- the tracer ---------------------------------------------------------------------------------------
 
 
-class _Tracer:
+class _ServedTracer:
     """pydtrace --serve, and what is to be carried to and from it."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self._taken = 0
-        self._base, self._out, self._err = 0, b"", b""  # _base: where _out begins
+        self._out_offset, self._out, self._err = 0, b"", b""  # _base: where _out begins
         self._ended = False
-        self._news = asyncio.Event()
-        self.asked = time.monotonic()
+        self._readable = asyncio.Event()
+        self.exchanged_at = time.monotonic()
 
-    async def read(self) -> None:
+    async def read_output(self) -> None:
         """Until there will be no more."""
         assert self._process.stdout
-        while text := await self._process.stdout.read(_AT_ONCE):
+        while text := await self._process.stdout.read(_MAX_ANSWER):
             self._out += text
-            self._news.set()
-            while len(self._out) > _HELD:
-                await asyncio.sleep(_WAIT / 4)
+            self._readable.set()
+            while len(self._out) > _MAX_HELD:
+                await asyncio.sleep(_EXCHANGE_WAIT / 4)
         self._ended = True
-        self._news.set()
+        self._readable.set()
 
-    async def listen(self) -> None:
+    async def read_messages(self) -> None:
         """To the messages."""
         assert self._process.stderr
         while text := await self._process.stderr.read(1 << 16):
-            self._err = (self._err + text)[-_AT_ONCE:]
+            self._err = (self._err + text)[-_MAX_ANSWER:]
 
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer_exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
-            self.asked = time.monotonic()
+            self.exchanged_at = time.monotonic()
             sent_at, read_at, size, over = _REQUEST.unpack(await reader.readexactly(_REQUEST.size))
-            await self._take(sent_at, await reader.readexactly(size), bool(over))
-            self._out, self._base = self._out[read_at - self._base :], read_at
+            await self._write_input(sent_at, await reader.readexactly(size), bool(over))
+            self._out, self._out_offset = self._out[read_at - self._out_offset :], read_at
             if not self._out and not self._ended and not over:
-                self._news.clear()
+                self._readable.clear()
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _WAIT)
-            text, said, self._err = self._out[:_AT_ONCE], self._err, b""
+                    await asyncio.wait_for(self._readable.wait(), _EXCHANGE_WAIT)
+            text, said, self._err = self._out[:_MAX_ANSWER], self._err, b""
             writer.write(
                 _ANSWER.pack(
                     self._taken, len(text), len(said), self._ended and len(text) == len(self._out)
@@ -326,7 +334,7 @@ class _Tracer:
         finally:
             writer.close()
 
-    async def _take(self, sent_at: int, text: bytes, over: bool) -> None:
+    async def _write_input(self, sent_at: int, text: bytes, over: bool) -> None:
         """What was not taken before."""
         pipe = self._process.stdin
         assert pipe
@@ -335,27 +343,30 @@ class _Tracer:
             await pipe.drain()
         self._taken = max(self._taken, sent_at + len(text))
         if over:
-            self.asked = 0.0
+            self.exchanged_at = 0.0
             pipe.close()
 
 
-async def _serve(folder: str) -> None:
+async def _serve_tracer(folder: str) -> None:
     command = isolated_command("from pydtrace.cli.pydtrace.main import main; main()", "--serve")
     process = await asyncio.create_subprocess_exec(
         *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    tracer = _Tracer(process)
-    tasks = [asyncio.ensure_future(tracer.read()), asyncio.ensure_future(tracer.listen())]
+    tracer = _ServedTracer(process)
+    tasks = [
+        asyncio.ensure_future(tracer.read_output()),
+        asyncio.ensure_future(tracer.read_messages()),
+    ]
     path = os.path.join(folder, "socket")
-    server = await asyncio.start_unix_server(tracer.answer, path + ".made")
+    server = await asyncio.start_unix_server(tracer.answer_exchange, path + ".made")
     os.rename(path + ".made", path)  # whoever sees it can connect
-    while time.monotonic() - tracer.asked < _IDLE:
+    while time.monotonic() - tracer.exchanged_at < _IDLE_TIMEOUT:
         await asyncio.sleep(1)
     server.close()
     assert process.stdin
     process.stdin.close()
     with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(process.wait(), _IDLE)
+        await asyncio.wait_for(process.wait(), _IDLE_TIMEOUT)
     if process.returncode is None:
         process.kill()
     for task in tasks:
@@ -367,7 +378,7 @@ def main(arguments: Sequence[str]) -> int:
     if os.fork():
         return 0  # Ray kills the children of a process that ends: the tracer is nobody's child
     try:
-        asyncio.run(_serve(folder))
+        asyncio.run(_serve_tracer(folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0

@@ -35,7 +35,7 @@ def trace(
     pyusdt, of this version, has to be installed where the workers run.  Raises CompileError and ValueError here, EngineError when the
     block is entered.
     """
-    return cluster.trace(_Workers(client), script, arguments, buffer, options)
+    return cluster.trace_cluster(_Workers(client), script, arguments, buffer, options)
 
 
 class _Workers(cluster.Cluster):
@@ -49,11 +49,11 @@ class _Workers(cluster.Cluster):
             )
         self._client = client
 
-    def look(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = self._client.run_on_scheduler(_hosts)
+    def find_hosts(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = self._client.run_on_scheduler(_find_worker_hosts)
         return found
 
-    def call(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_on_carrier(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
         answer = self._client.run(function, *arguments, workers=[carrier], on_error="return").get(
             carrier
         )
@@ -64,7 +64,7 @@ class _Workers(cluster.Cluster):
         return answer
 
 
-def _hosts(dask_scheduler: Any) -> dict[str, list[str]]:
+def _find_worker_hosts(dask_scheduler: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for address, state in dask_scheduler.workers.items():
         found.setdefault(state.host, []).append(address)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pydtrace.unpatched_threads import Empty, SimpleQueue, get_item
 
-LOOK = 0.5  # seconds that anybody waits at a time
+MAX_WAIT = 0.5  # seconds that anybody waits at a time
 
 
-class Wake:
+class Wakeup:
     """Wakes one of those that wait, who looks whether what it waits for is there, and wakes the next where that is there for all."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Wake:
         if self._tokens.empty():
             self._tokens.put(None)
 
-    def wait(self, seconds: float = LOOK) -> None:
+    def wait(self, seconds: float = MAX_WAIT) -> None:
         try:
             get_item(self._tokens, seconds)
         except Empty:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .tracing import Tracing
 
-_PATIENCE = 40.0  # s that an answer may take: a new actor's process, and a tracer, have to start before the first
+_ANSWER_TIMEOUT = 40.0  # s that an answer may take: a new actor's process, and a tracer, have to start before the first
 
 
 def trace(
@@ -35,7 +35,7 @@ def trace(
     All is as for pyusdt.trace(); `host` in the script is the address of the node.  pyusdt, of this version, has to be installed where the
     nodes run.  Raises CompileError and ValueError here (that where ray.init() was not called, too), EngineError when the block is entered.
     """
-    return cluster.trace(_Nodes(), script, arguments, buffer, options)
+    return cluster.trace_cluster(_Nodes(), script, arguments, buffer, options)
 
 
 class _Carrier:
@@ -56,7 +56,7 @@ class _Nodes(cluster.Cluster):
             raise ValueError("there is no cluster: ray.init() comes first")
         self._actors: dict[str, Any] = {}
 
-    def look(self) -> dict[str, list[str]]:
+    def find_hosts(self) -> dict[str, list[str]]:
         import ray
 
         found: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ class _Nodes(cluster.Cluster):
                 found.setdefault(node["NodeManagerAddress"], []).append(node["NodeID"])
         return found
 
-    def call(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_on_carrier(self, carrier: str, function: Callable[..., Any], *arguments: Any) -> Any:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -76,7 +76,7 @@ class _Nodes(cluster.Cluster):
                 ray.remote(num_cpus=0)(_Carrier).options(scheduling_strategy=there).remote()
             )
         try:
-            return ray.get(actor.call.remote(function, *arguments), timeout=_PATIENCE)
+            return ray.get(actor.call.remote(function, *arguments), timeout=_ANSWER_TIMEOUT)
         except BaseException:
             self._actors.pop(
                 carrier, None

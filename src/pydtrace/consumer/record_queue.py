@@ -30,7 +30,7 @@ from pydtrace.unpatched_threads import (
 )
 from pyusdt._core import forget_ended
 
-from .interruptible_wait import LOOK, Wake
+from .interruptible_wait import MAX_WAIT, Wakeup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from pydtrace.results.aggregations import Aggregation
     from pydtrace.results.records import Record
 
-_TEXTS = 1000  # of printa() that are kept
-_POLL = 0.02  # s: so long a snapshot may have to wait
-_FULL = 0.002  # s: how often a full queue is looked at
-_END = 30.0  # s that the interpreter's end waits for all tracings
+_MAX_PRINTED = 1000  # of printa() that are kept
+_POLL_TIMEOUT = 0.02  # s: so long a snapshot may have to wait
+_ROOM_INTERVAL = 0.002  # s: how often a full queue is looked at
+_EXIT_TIMEOUT = 30.0  # s that the interpreter's end waits for all tracings
 
 
-class Queue(Sink):
+class RecordQueue(Sink):
     """limit: of records that wait; note: called with each notice of trouble, in the driving thread; on_record: likewise with each
     record, which does not wait then.
 
@@ -59,16 +59,16 @@ class Queue(Sink):
     def __init__(
         self,
         limit: int,
-        note: Callable[[str], None],
+        report_error: Callable[[str], None],
         on_record: Callable[[Record], object] | None = None,
     ) -> None:
-        self._limit, self._note, self._on_record = limit, note, on_record
+        self._limit, self._report_error, self._on_record = limit, report_error, on_record
         self.waiting: deque[Record] = (
             deque()
         )  # its readers take from it; no lock, which an exception of a signal's handler could leave taken
-        self.printed: deque[str] = deque(maxlen=_TEXTS)
+        self.printed: deque[str] = deque(maxlen=_MAX_PRINTED)
         self.final: dict[int, list[tuple[bytes, bytes]]] = {}
-        self._news, self._ended = Wake(), Wake()
+        self._readable, self._ended = Wakeup(), Wakeup()
         self.over = False
         self.error: BaseException | None = None
         self.listener: Callable[[], None] | None = None
@@ -82,7 +82,7 @@ class Queue(Sink):
         if batch := self._decoder.decode(buffer):
             if self._on_record is None:
                 self.waiting.extend(batch)
-                self.tell()
+                self.wake_reader()
             else:
                 for record in batch:
                     self._on_record(record)
@@ -92,7 +92,7 @@ class Queue(Sink):
 
     def notice(self, text: str, error: bool = True) -> None:
         if error:
-            self._note(text)
+            self._report_error(text)
 
     def drop(self, kind: str, count: int, line: str) -> None:
         """Who wants to know looks at the counters."""
@@ -102,8 +102,8 @@ class Queue(Sink):
             each.map: aggregates.read_entries(each) for each in aggregates.program.aggregations
         }
 
-    def tell(self) -> None:
-        self._news.set()
+    def wake_reader(self) -> None:
+        self._readable.set()
         if self.listener:
             self.listener()
 
@@ -114,9 +114,9 @@ class Queue(Sink):
         self.error = error
         self.over = True
         self._ended.set()
-        self.tell()
+        self.wake_reader()
 
-    def has_room(self, seconds: float) -> bool:
+    def wait_for_room(self, seconds: float) -> bool:
         """Whether more records can come; waits a moment for room."""
         if len(self.waiting) >= self._limit:
             sleep_really(seconds)
@@ -124,26 +124,26 @@ class Queue(Sink):
 
     # --- for the reader ---------------------------------------------------------------------------
 
-    def has_more(self, timeout: float | None = None) -> bool:
+    def wait_for_records(self, timeout: float | None = None) -> bool:
         """Wait until there are records; False: tracing is over and all were taken, or `timeout` seconds have passed.  Raises what ended the
         tracing."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             over = self.over  # before the look: what came before it is seen
             if self.waiting:
-                self._news.set()  # for the next of several readers
+                self._readable.set()  # for the next of several readers
                 return True
             if over:
-                self._news.set()
+                self._readable.set()
                 if self.error:
                     raise self.error
                 return False
-            left = LOOK if deadline is None else deadline - time.monotonic()
+            left = MAX_WAIT if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 return False
-            self._news.wait(min(left, LOOK))
+            self._readable.wait(min(left, MAX_WAIT))
 
-    def take(self) -> list[Record]:
+    def take_records(self) -> list[Record]:
         """Those that are there now.  Raises what ended the tracing, where there are none."""
         found = []
         try:
@@ -154,22 +154,22 @@ class Queue(Sink):
                 raise self.error from None
             return found
 
-    def wait(self, timeout: float | None) -> bool:
+    def wait_until_over(self, timeout: float | None) -> bool:
         """Whether it is over, at the latest after so many seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.over:
-            left = LOOK if deadline is None else deadline - time.monotonic()
+            left = MAX_WAIT if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 return False
-            self._ended.wait(min(left, LOOK))
+            self._ended.wait(min(left, MAX_WAIT))
         self._ended.set()
         return True
 
 
-_running: set[Pump] = set()  # of this process, and of that which it was forked from
+_running: set[DriverThread] = set()  # of this process, and of that which it was forked from
 
 
-class Pump(threading.Thread):
+class DriverThread(threading.Thread):
     """The thread.  open_driver: makes a driver and gives it (with its command, if it has one); open_with: opens it; then it begins, with
     the queue as its sink.  stopping: True ends the tracing, and whatever of it has begun.
 
@@ -179,7 +179,10 @@ class Pump(threading.Thread):
     driver: Driver
 
     def __init__(
-        self, make: Callable[[], Driver], open_driver: Callable[[Driver], None], records: Queue
+        self,
+        make: Callable[[], Driver],
+        open_driver: Callable[[Driver], None],
+        records: RecordQueue,
     ) -> None:
         super().__init__(name="pyusdt-trace", daemon=True)
         self._make: Callable[[], Driver] | None = make
@@ -189,15 +192,15 @@ class Pump(threading.Thread):
         self.queue = records
         self.owner = os.getpid()
         self.stopping = self.begun = self.closed = False
-        self._changed = Wake()  # begun or closed
+        self._changed = Wakeup()  # begun or closed
         self._opening = False
-        self._works_in = 0  # a thread's number in the system
+        self._thread_number = 0  # a thread's number in the system
         self._requests: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
         self._last_drops: dict[str, int] = {}
 
     # --- the thread -------------------------------------------------------------------------------
 
-    def _launch(self) -> None:
+    def _start_thread(self) -> None:
         """In a thread of its own, since start() waits for the new thread with a Condition (interruptible_wait.py)."""
         try:
             if is_patched():
@@ -206,29 +209,29 @@ class Pump(threading.Thread):
                 self.start()
         except RuntimeError as error:  # no more threads
             self.queue.finish(error)
-            self._close()
+            self._mark_closed()
 
     def run(self) -> None:
-        self._works_in = thread_id()
+        self._thread_number = thread_id()
         self._opening = True  # who sees that it is not may go, after `stopping` was set
         _running.add(self)
         error = None
         try:
             if not self.stopping:
-                self._trace()
+                self._run_driver()
         except BaseException as raised:  # noqa: BLE001  (it is raised where the records are taken, or the block is entered)
             error = raised
         if self.begun:
-            error = self._finish(error)
+            error = self._finish_driver(error)
         self.queue.finish(error)
-        self._answer()
+        self._answer_requests()
         try:
             if hasattr(self, "driver"):
                 self._end_command()
         finally:
-            self._close()
+            self._mark_closed()
 
-    def _trace(self) -> None:
+    def _run_driver(self) -> None:
         assert self._make and self._open
         self.driver = driver = self._make()
         self._open(driver)
@@ -238,10 +241,10 @@ class Pump(threading.Thread):
         driver.begin(self.queue)
         self.begun = True
         self._changed.set()
-        driver.run(_POLL, self._between)
+        driver.run(_POLL_TIMEOUT, self._serve_requests)
         self._last_drops = driver.drops()
 
-    def _finish(self, error: BaseException | None) -> BaseException | None:
+    def _finish_driver(self, error: BaseException | None) -> BaseException | None:
         try:
             self.driver.finish()
         except BaseException as raised:  # noqa: BLE001
@@ -252,28 +255,30 @@ class Pump(threading.Thread):
         """It runs as long as the block does, also after exit()."""
         command = self.driver.targets.command
         while self.begun and command and not (self.stopping or command.poll()):
-            sleep_really(_POLL)
+            sleep_really(_POLL_TIMEOUT)
         self.driver.close()
         forget_ended()
 
-    def _close(self) -> None:
+    def _mark_closed(self) -> None:
         self._make = self._open = None
         _running.discard(self)
         self.closed = True
         self._changed.set()
 
-    def _between(self) -> None:
+    def _serve_requests(self) -> None:
         """Answer who asks, for as long as the queue is full."""
-        self._answer()
-        while not (self._is_stopping() or self.queue.has_room(_FULL) or self.driver.is_over):
-            self._answer()
+        self._answer_requests()
+        while not (
+            self._is_stopping() or self.queue.wait_for_room(_ROOM_INTERVAL) or self.driver.is_over
+        ):
+            self._answer_requests()
 
     def _is_stopping(self) -> bool:
         if self.stopping:
             self.driver.stopping = True
         return self.stopping
 
-    def _answer(self) -> None:
+    def _answer_requests(self) -> None:
         while True:
             try:
                 function, answer = self._requests.get_nowait()
@@ -286,13 +291,13 @@ class Pump(threading.Thread):
 
     # --- for others -------------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    def open_and_begin(self) -> None:
         """Open and begin, in the thread; returns when that is done.  Raises what it raises."""
         if sys.is_finalizing():
             self.closed = True
             raise RuntimeError("the interpreter ends: no tracing can begin")
         try:
-            start_thread(self._launch)
+            start_thread(self._start_thread)
         except RuntimeError:
             self.closed = True
             raise
@@ -306,7 +311,7 @@ class Pump(threading.Thread):
         self.stopping = True
         deadline = None if seconds is None else time.monotonic() + seconds
         while self.is_running() and (deadline is None or time.monotonic() < deadline):
-            self._changed.wait(LOOK if seconds is None else min(seconds, LOOK))
+            self._changed.wait(MAX_WAIT if seconds is None else min(seconds, MAX_WAIT))
         if self.closed:
             self._changed.set()
             if (
@@ -330,52 +335,52 @@ class Pump(threading.Thread):
             and (self._opening or not self.stopping)
         )
 
-    def aggregation(self, definition: AggDef) -> Aggregation:
+    def read_aggregation(self, definition: AggDef) -> Aggregation:
         """What an aggregation holds now, or held at the end."""
-        found: Aggregation | None = self.ask(
+        found: Aggregation | None = self.call_in_thread(
             lambda: self.driver.actions.aggregates.take_snapshot(definition)
         )
-        return self.at_the_end(definition) if found is None else found
+        return self.final_aggregation(definition) if found is None else found
 
     @property
-    def ended(self) -> bool:
-        """Tracing is over, and nothing broke it off: at_the_end() has it all."""
+    def has_completed(self) -> bool:
+        """Tracing is over, and nothing broke it off: final_aggregation() has it all."""
         return self.queue.over and self.queue.error is None
 
-    def at_the_end(self, definition: AggDef) -> Aggregation:
+    def final_aggregation(self, definition: AggDef) -> Aggregation:
         """What an aggregation held at the end."""
         return self.driver.actions.aggregates.make_aggregation(
             definition, self.queue.final.get(definition.map, [])
         )
 
-    def drops(self) -> dict[str, int]:
-        found = self.ask(self.driver.drops)
+    def count_drops(self) -> dict[str, int]:
+        found = self.call_in_thread(self.driver.drops)
         return dict(self._last_drops) if found is None else found
 
-    def ask(self, function: Callable[[], Any]) -> Any:
+    def call_in_thread(self, function: Callable[[], Any]) -> Any:
         """What a function of the engine gives in the thread; None after the end."""
         if self.queue.over:
             return None
-        if self._works_in == thread_id():  # on_record asks
+        if self._thread_number == thread_id():  # on_record asks
             return function()
         answer: SimpleQueue[Any] = SimpleQueue()
         self._requests.put((function, answer))
         while True:
             try:
-                return get_item(answer, LOOK)
+                return get_item(answer, MAX_WAIT)
             except Empty:
                 if self.queue.over:  # it ended between our look and our request
-                    self._answer()
+                    self._answer_requests()
                 elif sys.is_finalizing():
                     return None
 
 
 @atexit.register
-def _end_all() -> None:
+def _stop_all() -> None:
     """Later the interpreter stops all threads, wherever they are: who then waits for one waits for ever."""
     pumps = [pump for pump in _running if pump.is_mine()]
     for pump in pumps:
         pump.stopping = True
-    deadline = time.monotonic() + _END
+    deadline = time.monotonic() + _EXIT_TIMEOUT
     for pump in pumps:
         pump.stop(max(0.0, deadline - time.monotonic()))

@@ -37,7 +37,7 @@ from pydtrace.unpatched_threads import is_patched
 from pyusdt._core import publish_forked
 
 from . import watch_clauses
-from .record_queue import Pump, Queue
+from .record_queue import DriverThread, RecordQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     class Block:
         """What _tracer's says of itself to type checkers."""
 
-        _pump: Pump | None
+        _pump: DriverThread | None
 
         def __enter__(self) -> Self: ...
 
@@ -75,11 +75,11 @@ __all__ = [
     "watch",
 ]
 
-_LISTED = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
-_PATCHED = "gevent or eventlet has patched the files, pipes and processes of this program"
-_PATIENCE = 2.0  # s that a command may take to end
-_FAULTS = 1000  # texts that are kept
-_ADVICE = {  # by the kind of loss
+_LIST_HINT = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
+_PATCHED_REASON = "gevent or eventlet has patched the files, pipes and processes of this program"
+_STOP_TIMEOUT = 2.0  # s that a command may take to end
+_MAX_FAULTS = 1000  # texts that are kept
+_DROP_HINTS = {  # by the kind of loss
     "principal": "take records faster, or ask for less or more bufsize",
     "order": "they came after younger ones; a larger orderlag waits longer",
     "aggregation": "the aggregation has no room for more keys; ask for fewer or more aggsize",
@@ -94,20 +94,20 @@ class TraceWarning(UserWarning):
     """Something was lost or failed while tracing; the tracing goes on."""
 
 
-class Notes:
+class Notices:
     """What a tracing has to say: kept, and the first of each kind warned of.  Apart from the Tracing, which has to be free to go while
     its thread runs."""
 
     def __init__(self) -> None:
-        self.faults: deque[str] = deque(maxlen=_FAULTS)
+        self.faults: deque[str] = deque(maxlen=_MAX_FAULTS)
         self._warned: set[str] = set()
 
-    def fault(self, text: str) -> None:
+    def add_fault(self, text: str) -> None:
         """A run-time error of the script, or what became of a host; called in the thread that traces."""
         self.faults.append(text)
-        self.warn("faults", text)
+        self.warn_once("faults", text)
 
-    def warn(self, kind: str, text: str) -> None:
+    def warn_once(self, kind: str, text: str) -> None:
         """Once for each kind: the counters tell the rest."""
         if kind not in self._warned:
             self._warned.add(kind)
@@ -119,10 +119,10 @@ class Aggregations(Mapping[str, Aggregation]):
     snapshot of that moment, or of the end of tracing if that is over."""
 
     def __init__(
-        self, program: Any, look: Callable[[AggDef], Aggregation], clear: Callable[[AggDef], None]
+        self, program: Any, read: Callable[[AggDef], Aggregation], clear: Callable[[AggDef], None]
     ) -> None:
         self._definitions = {definition.name: definition for definition in program.aggregations}
-        self._look, self._clear = look, clear
+        self._read, self._clear = read, clear
 
     def _definition(self, name: str) -> AggDef:
         definition: AggDef | None = self._definitions.get(name or _UNNAMED)
@@ -133,7 +133,7 @@ class Aggregations(Mapping[str, Aggregation]):
         return definition
 
     def __getitem__(self, name: str) -> Aggregation:
-        return self._look(self._definition(name))
+        return self._read(self._definition(name))
 
     def clear(self, name: str) -> None:
         """Zero an aggregation's values, as D's clear() does: its keys stay.  RuntimeError where tracing is over."""
@@ -188,12 +188,12 @@ def trace(
     Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
     """
     wanted = (
-        _targets(pid, cmd, all)
+        _check_targets(pid, cmd, all)
         if replay is None
-        else _no_targets(pid, cmd, all, record, keep, hosts)
+        else _check_replay(pid, cmd, all, record, keep, hosts)
     )
     if hosts is not None:
-        wanted |= {"hosts": _joined(hosts), "via": via, "relay": _joined(relay)}
+        wanted |= {"hosts": _join_names(hosts), "via": via, "relay": _join_names(relay)}
     elif via is not None or relay is not None:
         raise TypeError("via and relay are how hosts are reached: name hosts")
     if keep is not None and (not all or hosts is not None):
@@ -202,13 +202,13 @@ def trace(
     return Tracing(script, arguments, wanted, engine, buffer, options, files, on_record)
 
 
-def _no_targets(*given: object) -> dict[str, Any]:
+def _check_replay(*given: object) -> dict[str, Any]:
     if any(each is not None and each is not False for each in given):
         raise TypeError("replay traces nothing: it takes no pid, cmd, all, record, keep and hosts")
     return {"pids": ()}
 
 
-def _joined(names: str | Iterable[str] | None) -> str | None:
+def _join_names(names: str | Iterable[str] | None) -> str | None:
     return names if names is None or isinstance(names, str) else ",".join(names)
 
 
@@ -226,23 +226,23 @@ def watch(*probes: str, where: str | None = None, **more: Unpack[TraceKeywords])
         more["all"] = True
     if more.get("all"):
         more.setdefault("zdefs", True)
-    clauses = watch_clauses.clauses(probes, more.get("pid"))
+    clauses = watch_clauses.make_clauses(probes, more.get("pid"))
     if any(each.is_typed for each in clauses):
         more.setdefault("pyusdt", True)
     text = "\n".join(
-        f"{each.description}{_predicate(each.unless, where)} {{ {each.body or _body(each.description)} }}"
+        f"{each.description}{_format_predicate(each.unless, where)} {{ {each.body or _format_body(each.description)} }}"
         for each in clauses
     )
     return trace(text, **more)
 
 
-def _predicate(unless: str, where: str | None) -> str:
+def _format_predicate(unless: str, where: str | None) -> str:
     conditions = [f"({where})"] if where and unless else [where] if where else []
     conditions += [f'probename != "{unless}"'] if unless else []
     return f" /{' && '.join(conditions)}/" if conditions else ""
 
 
-def _body(description: str) -> str:
+def _format_body(description: str) -> str:
     """Actions that record all arguments of a probe that tells nothing of them."""
     name = description.rpartition(":")[2]
     if name == "user_trace-s1":
@@ -257,7 +257,7 @@ def _body(description: str) -> str:
     return f'printf("{fmt}", {", ".join(values)});'
 
 
-def _targets(
+def _check_targets(
     pid: int | Iterable[int] | None, cmd: str | Iterable[str] | None, everything: bool
 ) -> dict[str, Any]:
     """What was asked for, checked: {"pids": …} or {"cmd": …}."""
@@ -310,32 +310,32 @@ class Tracing(Block):
         self._on_record = on_record
         if buffer < 1:
             raise ValueError(f"buffer is how many records may wait, at least 1: not {buffer}")
-        self._script, self._arguments, self._wanted, self._buffer = (
+        self._script, self._arguments, self._requested, self._buffer = (
             script,
             arguments,
             targets,
             buffer,
         )
         self._listener: Callable[[], None] | None = None
-        self._notes = Notes()
-        self.faults = self._notes.faults
+        self._notices = Notices()
+        self.faults = self._notices.faults
         self._hosts = "hosts" in targets
-        self._compile(0)  # errors are told where the script is
+        self._compile_script(0)  # errors are told where the script is
 
-    def _compile(self, target: int) -> Any:
+    def _compile_script(self, target: int) -> Any:
         compiler = Compiler(self._options, default_macros(target), kernel=KernelBtf())
-        unknown = "cmd" in self._wanted or self._hosts
+        unknown = "cmd" in self._requested or self._hosts
         if self._hosts:
             many.declare(
                 compiler,
                 "",
-                self._wanted.get("width") or request.name_width(self._wanted["hosts"]),
+                self._requested.get("width") or request.name_width(self._requested["hosts"]),
                 "hosts=",
             )
         compiler.names.told = (
             probe_signatures.default_signatures()
             if unknown
-            else probe_signatures.signatures_of_processes(self._options, self._wanted["pids"])
+            else probe_signatures.signatures_of_processes(self._options, self._requested["pids"])
         )
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
@@ -355,37 +355,37 @@ class Tracing(Block):
         )
         program.arguments = compiler.arguments
         if self._hosts:
-            self._options["hosts"] = self._request_of(program, os.fsdecode(text))
+            self._options["hosts"] = self._make_hosts_request(program, os.fsdecode(text))
         return program
 
-    def _request_of(self, program: Any, text: str) -> request.Request:
+    def _make_hosts_request(self, program: Any, text: str) -> request.Request:
         """What the hosts are asked.  ValueError."""
         if lacking := [name for name in request.LOCAL_OPTIONS if name in self._options]:
             raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
         texts = [{"text": text, "script": None, "level": "name"}]
-        command = shlex.join(self._wanted["cmd"]) if "cmd" in self._wanted else None
+        command = shlex.join(self._requested["cmd"]) if "cmd" in self._requested else None
         made = request.make_request(
-            self._wanted["hosts"],
-            self._wanted["via"],
+            self._requested["hosts"],
+            self._requested["via"],
             program,
             self._options,
             texts,
             [*map(str, self._arguments)],
-            self._wanted.get("pids", ()),
+            self._requested.get("pids", ()),
             command,
-            self._wanted["relay"],
-            self._wanted.get("width", 0),
+            self._requested["relay"],
+            self._requested.get("width", 0),
         )
-        connect = self._wanted.get("connect")  # another way than a command (cluster.py)
+        connect = self._requested.get("connect")  # another way than a command (cluster.py)
         return connect(made) if connect else made
 
     # --- the block --------------------------------------------------------------------------------
 
     def _enter(self) -> None:
-        queue = Queue(self._buffer, self._notes.fault, self._on_record)
+        queue = RecordQueue(self._buffer, self._notices.add_fault, self._on_record)
         queue.listener = self._listener
-        self._pump = Pump(self._make_driver, self._open_driver, queue)
-        self._pump.begin()
+        self._pump = DriverThread(self._make_driver, self._open_driver, queue)
+        self._pump.open_and_begin()
 
     def _leave(self, exception: object) -> None:
         pump = self._pump
@@ -399,20 +399,22 @@ class Tracing(Block):
 
     def _make_driver(self) -> Driver:
         driver = Driver(
-            self._options, self._make_targets(), _LISTED, "; destructive=True allows them"
+            self._options, self._make_targets(), _LIST_HINT, "; destructive=True allows them"
         )
-        driver.command_timeout = _PATIENCE
+        driver.command_timeout = _STOP_TIMEOUT
         return driver
 
     def _open_driver(self, driver: Driver) -> None:
-        driver.open(self._compile((driver.targets.named_pids() or (self._recorded_target(),))[0]))
+        driver.open(
+            self._compile_script((driver.targets.named_pids() or (self._recorded_target(),))[0])
+        )
         if is_patched() and driver.engine.name != "embedded":
             raise EngineError(
-                f"the {driver.engine.name} engine: {_PATCHED}: trace it with pydtrace, or ask for probes of pyusdt only"
+                f"the {driver.engine.name} engine: {_PATCHED_REASON}: trace it with pydtrace, or ask for probes of pyusdt only"
             )
         driver.check_matches()
         for note in driver.engine.startup_notices if self._hosts else ():
-            self._notes.fault(note)
+            self._notices.add_fault(note)
 
     def _recorded_target(self) -> int:
         if "replay" not in self._options:
@@ -424,32 +426,35 @@ class Tracing(Block):
     def _make_targets(self) -> Targets:
         if self._hosts:
             return Targets()  # those that were named are there
-        if "cmd" not in self._wanted:
-            for pid in self._wanted["pids"]:
+        if "cmd" not in self._requested:
+            for pid in self._requested["pids"]:
                 if not is_alive(pid):
                     raise no_such_process([pid])
                 if pid == os.getpid():
                     publish_forked()
-            return Targets(self._wanted["pids"], only=True, children=True)
+            return Targets(self._requested["pids"], only=True, children=True)
         if is_patched():
-            raise EngineError(f"cmd: {_PATCHED}: start the command with subprocess, and give pid=")
+            raise EngineError(
+                f"cmd: {_PATCHED_REASON}: start the command with subprocess, and give pid="
+            )
         from pydtrace.process.command import Command
 
         return Targets(
-            (), Command(self._wanted["cmd"], outlives_tracer=False), only=True, children=True
+            (), Command(self._requested["cmd"], outlives_tracer=False), only=True, children=True
         )
 
     def _warn_of_drops(self) -> None:
         for kind, count in self.drops.items():
             if count:
-                self._notes.warn(
-                    kind, f"{count} lost so far ({kind}): {_ADVICE.get(kind, _ADVICE['principal'])}"
+                self._notices.warn_once(
+                    kind,
+                    f"{count} lost so far ({kind}): {_DROP_HINTS.get(kind, _DROP_HINTS['principal'])}",
                 )
 
     # --- what it gives ----------------------------------------------------------------------------
 
     @property
-    def _running(self) -> Pump:
+    def _running(self) -> DriverThread:
         pump = self._pump
         if not pump or not pump.begun:
             raise RuntimeError("tracing has not begun: enter the `with` block first")
@@ -458,14 +463,14 @@ class Tracing(Block):
         return pump
 
     def _has_more(self) -> bool:
-        found = self._running.queue.has_more()
+        found = self._running.queue.wait_for_records()
         if not found:
             self._warn_of_drops()
         return found
 
     def available(self) -> list[Record]:
         """The records that are there now, maybe none."""
-        return self._running.queue.take()
+        return self._running.queue.take_records()
 
     def start(self) -> Self:
         """Begin, without a `with` block: stop() ends it then."""
@@ -478,7 +483,7 @@ class Tracing(Block):
     def records(self, timeout: float) -> Iterator[Record]:
         """As iterating, but it ends, too, when no record has come for so many seconds."""
         waiting = self._running.queue.waiting
-        while waiting or self._running.queue.has_more(timeout):
+        while waiting or self._running.queue.wait_for_records(timeout):
             try:
                 record = waiting.popleft()
             except IndexError:  # another thread was faster
@@ -489,15 +494,15 @@ class Tracing(Block):
         """Wait until all that was fired before this call is in the records and the aggregations.  False: after `timeout` seconds it was
         not.  (On other engines than the embedded one: until nothing has come for a moment.)"""
         pump = self._running
-        caught: bool | None = pump.ask(lambda: pump.driver.catch_up(timeout))
+        caught: bool | None = pump.call_in_thread(lambda: pump.driver.catch_up(timeout))
         return self.finished if caught is None else caught  # when it is over, everything is there
 
     def names(self, probe: str | None = None) -> tuple[set[str], list[str]]:
         """The names of probes that are traced (of one process: those that it has), and of the values that their records have; of the one of
         that name, if it is given."""
         program = self._running.driver.program
-        told: tuple[int, ...] = self._wanted.get("pids") or ()
-        there = watch_clauses.known_names(told[0]) if len(told) == 1 else set()
+        told: tuple[int, ...] = self._requested.get("pids") or ()
+        there = watch_clauses.read_probe_names(told[0]) if len(told) == 1 else set()
         probes: set[str] = set()
         values: list[str] = []
         for clause in program.clauses:
@@ -518,7 +523,7 @@ class Tracing(Block):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""
-        return self._running.queue.wait(timeout)
+        return self._running.queue.wait_until_over(timeout)
 
     @property
     def finished(self) -> bool:
@@ -529,7 +534,7 @@ class Tracing(Block):
     def aggregations(self) -> Aggregations:
         """Live snapshots by name."""
         return Aggregations(
-            self._running.driver.program, self._aggregation, self._clear_aggregation
+            self._running.driver.program, self._read_aggregation, self._clear_aggregation
         )
 
     def _clear_aggregation(self, definition: AggDef) -> None:
@@ -540,34 +545,34 @@ class Tracing(Block):
             pump.driver.actions.aggregates.clear(definition)
             return True
 
-        if not pump.ask(clear):
+        if not pump.call_in_thread(clear):
             raise RuntimeError("tracing is over: its aggregations do not change any more")
 
-    def _aggregation(self, definition: AggDef) -> Aggregation:
+    def _read_aggregation(self, definition: AggDef) -> Aggregation:
         """Not the pump's own method: whoever has the aggregations keeps the tracing."""
-        return self._running.aggregation(definition)
+        return self._running.read_aggregation(definition)
 
     def __repr__(self) -> str:
         """What is traced, by what, and how it stands."""
         pump = self._pump
         if not pump or not pump.begun or not pump.is_mine():
-            return f"<pyusdt.Tracing of {self._of()}: {'of another process' if pump and pump.begun else 'not begun'}>"
+            return f"<pyusdt.Tracing of {self._describe_targets()}: {'of another process' if pump and pump.begun else 'not begun'}>"
         state = "over" if self.finished else "running"
         lost = sum(self.drops.values())
         names = ", ".join(f"@{each}" for each in self.aggregations) or "none"
-        return f"<pyusdt.Tracing of {self._of()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records to take, aggregations: {names}, {lost} lost>"
+        return f"<pyusdt.Tracing of {self._describe_targets()} by the {self.engine} engine: {state}, {len(pump.queue.waiting)} records to take, aggregations: {names}, {lost} lost>"
 
-    def _of(self) -> str:
+    def _describe_targets(self) -> str:
         return (
-            f"{self._of_processes()} on {self._wanted['hosts']}"
+            f"{self._describe_processes()} on {self._requested['hosts']}"
             if self._hosts
-            else self._of_processes()
+            else self._describe_processes()
         )
 
-    def _of_processes(self) -> str:
-        if "cmd" in self._wanted:
-            return f"the command {shlex.join(self._wanted['cmd'])}"
-        pids = self._wanted["pids"]
+    def _describe_processes(self) -> str:
+        if "cmd" in self._requested:
+            return f"the command {shlex.join(self._requested['cmd'])}"
+        pids = self._requested["pids"]
         return (
             f"process{'es' if len(pids) > 1 else ''} {', '.join(map(str, pids))}"
             if pids
@@ -626,24 +631,24 @@ class Tracing(Block):
 
         last: MetricSnapshot | None = None
 
-        def look() -> MetricSnapshot:
+        def read_snapshot() -> MetricSnapshot:
             nonlocal last
             pump = self._running  # whoever has the collector keeps the tracing
-            found: MetricSnapshot | None = pump.ask(
+            found: MetricSnapshot | None = pump.call_in_thread(
                 lambda: book.take_snapshot(driver.drops(), driver.error_count)
             )
-            if found is None and (last is None or pump.ended):
-                found = book.take_snapshot(pump.drops(), driver.error_count, pump.at_the_end)
+            if found is None and (last is None or pump.has_completed):
+                found = book.take_snapshot(pump.count_drops(), driver.error_count, pump.final_aggregation)
             last = found or last  # what broke the tracing off left nothing to look at
             assert last
             return last
 
-        return Collector(look)
+        return Collector(read_snapshot)
 
     @property
     def drops(self) -> dict[str, int]:
         """What was lost so far: {"principal": events or records, "order": out of order, …}."""
-        return self._running.drops()
+        return self._running.count_drops()
 
     @property
     def printed(self) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MESSAGE = "user_trace-s1"
-_FLOATS = ("float", "double")
+_FLOAT_TYPES = ("float", "double")
 
 
 class Clause(NamedTuple):
@@ -28,49 +28,56 @@ class Clause(NamedTuple):
     unless: str = ""  # not this one of the probes, which has a clause of its own
 
 
-def clauses(probes: Sequence[str], pid: int | Iterable[int] | None) -> list[Clause]:
+def make_clauses(probes: Sequence[str], pid: int | Iterable[int] | None) -> list[Clause]:
     """Those of the probes."""
     pids = () if pid is None else (pid,) if isinstance(pid, int) else tuple(pid)
-    rows = _rows(pids)
-    return [clause for probe in probes for clause in _of(probe, rows)]
+    rows = _read_rows(pids)
+    return [clause for probe in probes for clause in _make_probe_clauses(probe, rows)]
 
 
-def _rows(pids: Iterable[int]) -> list[Any]:
+def _read_rows(pids: Iterable[int]) -> list[Any]:
     found = []
     for pid in pids:
         try:
             found += [row for row in list_probes(None, pid) if not row[7]]
         except OSError:  # whoever opens the engine says why
             continue
-    return [row for row in found if not _provider(row).startswith((*BUILTIN_PROVIDERS, "python"))]
+    return [
+        row for row in found if not _provider_name(row).startswith((*BUILTIN_PROVIDERS, "python"))
+    ]
 
 
-def _provider(row: Any) -> str:
+def _provider_name(row: Any) -> str:
     return str(row[1]).removesuffix(str(row[0]))
 
 
-def _of(probe: str, rows: list[Any]) -> list[Clause]:
+def _make_probe_clauses(probe: str, rows: list[Any]) -> list[Clause]:
     """A name alone is one of pyusdt's own probes, or of any provider of the processes."""
     parts = probe.split(":")
     named = [row for row in rows if glob(parts[-1], row[4])]
     if len(parts) == 1:
         if probe.startswith("user_trace-") or not named:
-            return _own(f"pyusdt*:::{probe}", probe)
+            return _make_builtin_clauses(f"pyusdt*:::{probe}", probe)
     elif len(parts) == 4:
         named = [row for row in named if all(map(glob, parts[:3], row[1:4]))]
     else:
         named = []
     told: dict[tuple[str, str], list[Any]] = {}
     for row in named:
-        told.setdefault((_provider(row), row[4]), []).append(probe_signatures.row_signature(row))
+        told.setdefault((_provider_name(row), row[4]), []).append(
+            probe_signatures.row_signature(row)
+        )
     if not told or any(len(set(each)) > 1 for each in told.values()):
-        return _own(probe, parts[-1]) if len(parts) > 1 else [Clause(f"*:::{probe}")]
+        return (
+            _make_builtin_clauses(probe, parts[-1]) if len(parts) > 1 else [Clause(f"*:::{probe}")]
+        )
     return [
-        _typed(f"{provider}[0-9]*:::{name}", each[0]) for (provider, name), each in told.items()
+        _make_typed_clause(f"{provider}[0-9]*:::{name}", each[0])
+        for (provider, name), each in told.items()
     ]
 
 
-def _own(description: str, name: str) -> list[Clause]:
+def _make_builtin_clauses(description: str, name: str) -> list[Clause]:
     """user_trace-s1 has other arguments than the rest of them: a pattern for both is two clauses."""
     if name != _MESSAGE and name.startswith("user_trace-") and glob(name, _MESSAGE):
         return [
@@ -80,15 +87,15 @@ def _own(description: str, name: str) -> list[Clause]:
     return [Clause(description)]
 
 
-def _typed(description: str, arguments: Any) -> Clause:
+def _make_typed_clause(description: str, arguments: Any) -> Clause:
     formats, values, is_typed = [], [], False
     for i, (name, type) in enumerate(arguments):
         value = f"arg.{name}" if name else f"arg{i}"
-        is_typed |= bool(name) or type in _FLOATS
+        is_typed |= bool(name) or type in _FLOAT_TYPES
         if type in (probe_signatures.STRING, probe_signatures.TERM):
             formats.append("%s")
             value = f'arg{i} ? copyinstr(arg{i}) : ""'
-        elif type in _FLOATS:
+        elif type in _FLOAT_TYPES:
             formats.append("%f")
             value = value if name else f"args[{i}]"
         else:
@@ -104,7 +111,7 @@ def _typed(description: str, arguments: Any) -> Clause:
     )
 
 
-def known_names(pid: int) -> set[str]:
+def read_probe_names(pid: int) -> set[str]:
     """The names of all probes of a process; empty where it does not tell."""
     try:
         return {row[4] for row in list_probes(None, pid)}

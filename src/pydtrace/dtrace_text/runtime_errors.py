@@ -68,7 +68,7 @@ def _dtrace_clause_number(clause: int, clauses: Sequence[Clause], names: Sequenc
 
 
 def format_error(record: bytes, probe_name: Names, clauses: Sequence[Clause] = ()) -> str:
-    """The message of one fault record.  probe_name(id) -> (provider, module, function, name)."""
+    """The message of one fault record.  parse_probe_name(id) -> (provider, module, function, name)."""
     clause, probe = struct.unpack_from("=II", record, p.RECORD_CLAUSE)
     kind, pc, value = _DATA.unpack_from(record, p.FAULT_KIND)
     what = _FAULTS.get(kind, "unknown fault")
@@ -85,7 +85,7 @@ def format_error(record: bytes, probe_name: Names, clauses: Sequence[Clause] = (
 class ErrorReporter:
     """Tells a program's faults: of the same fault of the same clause the first few, and at the end how many more came.
 
-    probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
+    parse_probe_name(id) -> (provider, module, function, name); say(text, count): count 0: one fault; else so many more of one;
     places: the records say where in the source it was; absent(pid, address): called where memory could not be read; count: how many there were.  DTrace's own suite compares, and gets dtrace's lines, all of them.
     """
 

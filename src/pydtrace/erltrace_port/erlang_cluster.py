@@ -21,41 +21,49 @@ if TYPE_CHECKING:
 
     from pydtrace.program.program import Program
 
-_WIDTH = 128  # characters of a node's name, at most
+_MAX_NODE_NAME = 128  # characters of a node's name, at most
 
 
-class Cluster:
+class ErlangCluster:
     def __init__(self, path: str, found: list[tuple[bytes, int]]) -> None:
         self.path = path
         self.pids: dict[str, int] = {}
-        self.new: list[str] = []
-        self.joined(found)
+        self.new_names: list[str] = []
+        self.update_nodes(found)
 
-    def joined(self, found: list[tuple[bytes, int]]) -> None:
+    def update_nodes(self, found: list[tuple[bytes, int]]) -> None:
         """All that are there now."""
         for raw, pid in found:
             name = raw.decode()
-            if len(name) <= _WIDTH and hostlist.is_host_name(name):
+            if len(name) <= _MAX_NODE_NAME and hostlist.is_host_name(name):
                 if name not in self.pids:
-                    self.new.append(name)
+                    self.new_names.append(name)
                 self.pids[name] = pid
 
-    def declare(self, compiler: Any) -> None:
-        declare(compiler, "", _WIDTH, "erltrace:cluster")
+    def declare_hosts(self, compiler: Any) -> None:
+        declare(compiler, "", _MAX_NODE_NAME, "erltrace:cluster")
 
-    def request(
+    def make_request(
         self, program: Program, options: Mapping[str, Any], script: bytes, arguments: list[str]
     ) -> Request:
         texts = [{"text": os.fsdecode(script), "level": "name"}]
         made = make_request(
-            ",".join(self.pids), None, program, options, texts, arguments, (), None, width=_WIDTH
+            ",".join(self.pids),
+            None,
+            program,
+            options,
+            texts,
+            arguments,
+            (),
+            None,
+            width=_MAX_NODE_NAME,
         )
-        self.new.clear()
-        return _Request(self, made)
+        self.new_names.clear()
+        return _NodesRequest(self, made)
 
 
-class _Request(Request):  # type: ignore[misc]
-    def __init__(self, cluster: Cluster, made: Request) -> None:
+class _NodesRequest(Request):  # type: ignore[misc]
+    def __init__(self, cluster: ErlangCluster, made: Request) -> None:
         super().__init__(made.names, made.via, made.script)
         self._cluster = cluster
 
@@ -73,5 +81,5 @@ class _Request(Request):  # type: ignore[misc]
         return {**super().script_for(name, patience, retry), "pids": [self._cluster.pids[name]]}
 
     def new_names(self) -> list[str]:
-        found, self._cluster.new = self._cluster.new, []
+        found, self._cluster.new_names = self._cluster.new_names, []
         return found

@@ -17,59 +17,61 @@ from typing import Any
 from pydtrace.sinks.erlang_terms_sink import Atom
 
 _VERSION = 131
-_STRING_MOST = 0xFFFF
+_MAX_STRING = 0xFFFF
 
 
 def encode(value: Any) -> bytes:
     parts = [bytes([_VERSION])]
-    _put(value, parts)
+    _encode_term(value, parts)
     return b"".join(parts)
 
 
-def _put(value: Any, parts: list[bytes]) -> None:
+def _encode_term(value: Any, parts: list[bytes]) -> None:
     if isinstance(value, (bool, Atom)):
         name = str(value).lower() if isinstance(value, bool) else value
         raw = name.encode()
         parts.append(struct.pack(">BB", 119, len(raw)) + raw)
     elif isinstance(value, int):
-        parts.append(_integer(int(value)))
+        parts.append(_encode_integer(int(value)))
     elif isinstance(value, float):
         if isfinite(value):
             parts.append(struct.pack(">Bd", 70, value))
         else:
-            _put(Atom("nan" if isnan(value) else "infinity" if value > 0 else "-infinity"), parts)
+            _encode_term(
+                Atom("nan" if isnan(value) else "infinity" if value > 0 else "-infinity"), parts
+            )
     elif isinstance(value, str):
-        _put_text(value, parts)
+        _encode_text(value, parts)
     elif isinstance(value, bytes):
         parts += [struct.pack(">BI", 109, len(value)), value]
     elif isinstance(value, tuple):
         parts.append(struct.pack(">BI", 105, len(value)))
-        _put_all(value, parts)
+        _encode_terms(value, parts)
     elif isinstance(value, list):
         if value:
             parts.append(struct.pack(">BI", 108, len(value)))
-            _put_all(value, parts)
+            _encode_terms(value, parts)
         parts.append(b"j")
     elif isinstance(value, dict):
         parts.append(struct.pack(">BI", 116, len(value)))
-        _put_all((each for pair in value.items() for each in pair), parts)
+        _encode_terms((each for pair in value.items() for each in pair), parts)
     else:
         raise TypeError(f"{type(value).__name__} is no term")
 
 
-def _put_all(values: Any, parts: list[bytes]) -> None:
+def _encode_terms(values: Any, parts: list[bytes]) -> None:
     for value in values:
-        _put(value, parts)
+        _encode_term(value, parts)
 
 
-def _put_text(text: str, parts: list[bytes]) -> None:
-    if text and len(text) <= _STRING_MOST and max(text) <= "\xff":
+def _encode_text(text: str, parts: list[bytes]) -> None:
+    if text and len(text) <= _MAX_STRING and max(text) <= "\xff":
         parts.append(struct.pack(">BH", 107, len(text)) + text.encode("latin-1"))
     else:
-        _put([ord(c) for c in text], parts)
+        _encode_term([ord(c) for c in text], parts)
 
 
-def _integer(value: int) -> bytes:
+def _encode_integer(value: int) -> bytes:
     if 0 <= value <= 255:
         return bytes((97, value))
     if -(2**31) <= value < 2**31:
@@ -83,7 +85,7 @@ def decode(data: bytes) -> Any:
     if data[:1] != bytes([_VERSION]):
         raise ValueError("no external term")
     try:
-        value, end = _take(data, 1)
+        value, end = _decode_term(data, 1)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged term: {error}") from None
     if end != len(data):
@@ -91,7 +93,7 @@ def decode(data: bytes) -> Any:
     return value
 
 
-def _take(data: bytes, at: int) -> tuple[Any, int]:
+def _decode_term(data: bytes, at: int) -> tuple[Any, int]:
     """(value, where the next one begins)"""
     tag, at = data[at], at + 1
     reader = _READERS.get(tag)
@@ -101,48 +103,48 @@ def _take(data: bytes, at: int) -> tuple[Any, int]:
     return found
 
 
-def _take_some(data: bytes, at: int, count: int) -> tuple[list[Any], int]:
+def _decode_terms(data: bytes, at: int, count: int) -> tuple[list[Any], int]:
     if count > len(data) - at:
         raise ValueError("damaged term: it is longer than its bytes")
     found = []
     for _ in range(count):
-        value, at = _take(data, at)
+        value, at = _decode_term(data, at)
         found.append(value)
     return found, at
 
 
-def _sized(layout: str, make: Any) -> Any:
+def _make_bytes_reader(layout: str, make: Any) -> Any:
     """A reader of bytes that a number of this layout counts."""
     header = struct.Struct(layout)
 
-    def take(data: bytes, at: int) -> tuple[Any, int]:
+    def read_bytes(data: bytes, at: int) -> tuple[Any, int]:
         (size,) = header.unpack_from(data, at)
         at += header.size
         if size > len(data) - at:
             raise ValueError("damaged term: it is longer than its bytes")
         return make(data[at : at + size]), at + size
 
-    return take
+    return read_bytes
 
 
-def _fixed(layout: str) -> Any:
+def _make_number_reader(layout: str) -> Any:
     whole = struct.Struct(layout)
     return lambda data, at: (whole.unpack_from(data, at)[0], at + whole.size)
 
 
-def _counted(layout: str, make: Any, each: int = 1) -> Any:
+def _make_terms_reader(layout: str, make: Any, each: int = 1) -> Any:
     """A reader of terms that a number of this layout counts."""
     header = struct.Struct(layout)
 
-    def take(data: bytes, at: int) -> tuple[Any, int]:
+    def read_terms(data: bytes, at: int) -> tuple[Any, int]:
         (count,) = header.unpack_from(data, at)
-        found, at = _take_some(data, at + header.size, count * each)
+        found, at = _decode_terms(data, at + header.size, count * each)
         return make(found), at
 
-    return take
+    return read_terms
 
 
-def _big(data: bytes, at: int) -> tuple[int, int]:
+def _read_big_integer(data: bytes, at: int) -> tuple[int, int]:
     size, negative = data[at], data[at + 1]
     digits = data[at + 2 : at + 2 + size]
     if len(digits) < size:
@@ -151,28 +153,28 @@ def _big(data: bytes, at: int) -> tuple[int, int]:
     return -value if negative else value, at + 2 + size
 
 
-def _list(data: bytes, at: int) -> tuple[list[Any], int]:
+def _read_list(data: bytes, at: int) -> tuple[list[Any], int]:
     (count,) = struct.unpack_from(">I", data, at)
-    found, at = _take_some(data, at + 4, count)
-    tail, at = _take(data, at)
+    found, at = _decode_terms(data, at + 4, count)
+    tail, at = _decode_term(data, at)
     if tail != []:
         raise ValueError("an improper list")
     return found, at
 
 
-def _atom(raw: bytes) -> Any:
+def _make_atom(raw: bytes) -> Any:
     name = raw.decode()
     return name == "true" if name in ("true", "false") else Atom(name)
 
 
-def _map(found: list[Any]) -> dict[Any, Any]:
+def _make_map(found: list[Any]) -> dict[Any, Any]:
     return dict(zip(found[::2], found[1::2]))
 
 
 _READERS = {
-    70: _fixed(">d"), 97: _fixed(">B"), 98: _fixed(">i"), 110: _big,
-    100: _sized(">H", lambda raw: _atom(raw.decode("latin-1").encode())), 118: _sized(">H", _atom), 119: _sized(">B", _atom),
-    104: _counted(">B", tuple), 105: _counted(">I", tuple), 116: _counted(">I", _map, 2),
-    106: lambda data, at: ([], at), 107: _sized(">H", lambda raw: raw.decode("latin-1")),
-    108: _list, 109: _sized(">I", bytes),
+    70: _make_number_reader(">d"), 97: _make_number_reader(">B"), 98: _make_number_reader(">i"), 110: _read_big_integer,
+    100: _make_bytes_reader(">H", lambda raw: _make_atom(raw.decode("latin-1").encode())), 118: _make_bytes_reader(">H", _make_atom), 119: _make_bytes_reader(">B", _make_atom),
+    104: _make_terms_reader(">B", tuple), 105: _make_terms_reader(">I", tuple), 116: _make_terms_reader(">I", _make_map, 2),
+    106: lambda data, at: ([], at), 107: _make_bytes_reader(">H", lambda raw: raw.decode("latin-1")),
+    108: _read_list, 109: _make_bytes_reader(">I", bytes),
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """Metrics and alerts for erltrace, beside what is recorded: the same that --metrics and --alert make, as terms.
 
 In: what a sink is given (driver/sink.py); lines of a mapping (sinks/metrics/metric_config.py); names of clauses.
-Out: Meter.families(): [{Name, Kind, Help, [{Labels, Value}]}], Value: a number, {histogram, [{Le, Count}], Count, Sum} or
-{summary, [{Quantile, Number}], Count, Sum}, a sum that nobody knows is `undefined`.  Notes.take(): a note (docs/guide/alerts.md) as a map.
+Out: Meter.read_families(): [{Name, Kind, Help, [{Labels, Value}]}], Value: a number, {histogram, [{Le, Count}], Count, Sum} or
+{summary, [{Quantile, Number}], Count, Sum}, a sum that nobody knows is `undefined`.  Notes.take_note(): a note (docs/guide/alerts.md) as a map.
 Always: all text is binaries; nothing here waits for Erlang.
 """
 
@@ -32,7 +32,7 @@ _ENDS = ("le", "quantile")  # labels of a part of a series
 _UNDEFINED, _NULL = Atom("undefined"), Atom("null")
 
 
-class Meter(Sink):
+class MetricsKeeper(Sink):
     """Keeps what the aggregations have held.  It shows nothing by itself: see Tee."""
 
     def __init__(self) -> None:
@@ -61,55 +61,55 @@ class Meter(Sink):
         self._lost[kind] = self._lost.get(kind, 0) + count
 
     def snapshot(self, aggregates: Any) -> None:
-        self._final = self.families()
+        self._final = self.read_families()
 
-    def families(self) -> list[Any]:
+    def read_families(self) -> list[Any]:
         """As they are now, or were at the end."""
         if self._final is not None:
             return self._final
         return [
-            _family(metric)
+            _encode_family(metric)
             for metric in self._metrics(
                 self._book.take_snapshot(self._lost, self._info.error_count)
             )
         ]
 
 
-def _family(metric: Metric) -> Any:
+def _encode_family(metric: Metric) -> Any:
     kind = metric.type if metric.type in ("counter", "histogram", "summary") else "gauge"
     series: dict[Any, list[Any]] = {}
     for sample in metric.samples:
         labels = tuple(
-            (_binary(name), _binary(text))
+            (_to_binary(name), _to_binary(text))
             for name, text in sample.labels.items()
             if name not in _ENDS
         )
         series.setdefault(labels, []).append(sample)
-    value = _parts if kind in ("histogram", "summary") else _only
+    value = _encode_distribution if kind in ("histogram", "summary") else _encode_sample
     name = metric.name + _SUFFIXES.get(metric.type, "")
     return (
-        _binary(name),
+        _to_binary(name),
         Atom(kind),
-        _binary(metric.documentation),
+        _to_binary(metric.documentation),
         [(list(labels), value(kind, each)) for labels, each in series.items()],
     )
 
 
-def _only(kind: str, samples: list[Any]) -> Any:
-    return _number(samples[0].value)
+def _encode_sample(kind: str, samples: list[Any]) -> Any:
+    return _plain_number(samples[0].value)
 
 
-def _parts(kind: str, samples: list[Any]) -> Any:
+def _encode_distribution(kind: str, samples: list[Any]) -> Any:
     """Of a distribution."""
     parts = [
-        (_number(float(end)), _number(sample.value))
+        (_plain_number(float(end)), _plain_number(sample.value))
         for sample in samples
         for end in map(sample.labels.get, _ENDS)
         if end
     ]
     count, total = (
         next(
-            (_number(sample.value) for sample in samples if sample.name.endswith(suffix)),
+            (_plain_number(sample.value) for sample in samples if sample.name.endswith(suffix)),
             _UNDEFINED,
         )
         for suffix in ("_count", "_sum")
@@ -117,43 +117,43 @@ def _parts(kind: str, samples: list[Any]) -> Any:
     return Atom(kind), parts, count, total
 
 
-def _number(value: float) -> int | float:
+def _plain_number(value: float) -> int | float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-class Notes:
-    """Alerts of these clauses.  sink: what finds them; take(): the next note, None where there is none."""
+class AlertNotes:
+    """Alerts of these clauses.  sink: what finds them; take_note(): the next note, None where there is none."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self._waiting: queue.Queue[Any] = queue.Queue(QUEUE_SIZE)
-        self.sink = AlertsSink(lambda text, error=True: notify(text), self._receiver)
+        self.sink = AlertsSink(lambda text, error=True: notify(text), self._open_receiver)
 
-    def _receiver(self, text: str) -> Receiver:
+    def _open_receiver(self, text: str) -> Receiver:
         return (
             make_queue_receiver("Erlang", self._waiting)
             if text == RECEIVER
             else open_receiver(text)
         )
 
-    def take(self) -> Any:
+    def take_note(self) -> Any:
         try:
-            return _term(self._waiting.get_nowait())
+            return _encode_note(self._waiting.get_nowait())
         except queue.Empty:
             return None
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return self._waiting.empty()
 
 
-def _term(value: Any) -> Any:
+def _encode_note(value: Any) -> Any:
     """Of what JSON has."""
     if isinstance(value, dict):
-        return {_binary(key): _term(each) for key, each in value.items()}
+        return {_to_binary(key): _encode_note(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_term(each) for each in value]
-    return _binary(value) if isinstance(value, str) else _NULL if value is None else value
+        return [_encode_note(each) for each in value]
+    return _to_binary(value) if isinstance(value, str) else _NULL if value is None else value
 
 
-def _binary(text: str) -> bytes:
+def _to_binary(text: str) -> bytes:
     return text.encode("utf-8", "replace")

@@ -29,11 +29,11 @@ from typing import Any
 from pydtrace.sinks.erlang_terms_sink import Atom
 
 from . import etf
-from .erlang_cluster import Cluster
-from .port_session import Failure, Session
+from .erlang_cluster import ErlangCluster
+from .port_session import CommandError, Session
 
 _POLL = 0.02  # s: so long a command may have to wait while tracing
-_LARGEST = 64 << 20  # bytes of a frame
+_MAX_FRAME = 64 << 20  # bytes of a frame
 _OK, _ERROR, _REPLY, _DTRACE = Atom("ok"), Atom("error"), Atom("reply"), Atom("dtrace")
 _METRICS, _ALERT = Atom("metrics"), Atom("alert")
 _RECORDS, _AGGREGATIONS, _OVER, _NO_PROG = (
@@ -44,34 +44,34 @@ _RECORDS, _AGGREGATIONS, _OVER, _NO_PROG = (
 )
 
 
-class Closed(Exception):
+class PortClosed(Exception):
     """Erlang has gone."""
 
 
-class Pipe:
+class FramePipe:
     """Frames over two file descriptors."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
         self._bytes = bytearray()
 
-    def receive(self, timeout: float | None) -> Any:
+    def receive_term(self, timeout: float | None) -> Any:
         """The next term; None where none comes in time."""
-        while (term := self._parse()) is None:
+        while (term := self._parse_frame()) is None:
             ready, _, _ = select.select([self._source], [], [], timeout)
             if not ready:
                 return None
             data = os.read(self._source, 1 << 16)
             if not data:
-                raise Closed
+                raise PortClosed
             self._bytes += data
         return term
 
-    def _parse(self) -> Any:
+    def _parse_frame(self) -> Any:
         if len(self._bytes) < 4:
             return None
         (size,) = struct.unpack_from(">I", self._bytes)
-        if size > _LARGEST:
+        if size > _MAX_FRAME:
             raise ValueError(f"a frame of {size} bytes")
         if len(self._bytes) < 4 + size:
             return None
@@ -79,34 +79,36 @@ class Pipe:
         del self._bytes[: 4 + size]
         return term
 
-    def send(self, term: Any) -> None:
+    def send_term(self, term: Any) -> None:
         data = etf.encode(term)
         view = memoryview(struct.pack(">I", len(data)) + data)
         try:
             while view:
                 view = view[os.write(self._sink, view) :]
         except BrokenPipeError:
-            raise Closed from None
+            raise PortClosed from None
 
 
 class Stream:
     """What is sent unasked: at most a message for a credit."""
 
-    def __init__(self, pipe: Pipe, session: Session, interval: float | None, batch: int) -> None:
+    def __init__(
+        self, pipe: FramePipe, session: Session, interval: float | None, batch: int
+    ) -> None:
         self._pipe, self._session, self._interval, self._batch = pipe, session, interval, batch
         self._next = None if interval is None else time.monotonic() + interval
         self.credit = 0
         self._final = False  # the aggregations of the end have been sent
         self.over = False
 
-    def send(self) -> None:
+    def send_due(self) -> None:
         """All that there is, and that there is credit for."""
         session = self._session
-        while self.credit and (note := session.note()) is not None:
-            self._send((_ALERT, note))
-        while self.credit and (session.queue or session.lost):
-            found = session.take(self._batch)
-            self._send((_RECORDS, found, 0 if session.queue else session.take_lost()))
+        while self.credit and (note := session.take_note()) is not None:
+            self._send_message((_ALERT, note))
+        while self.credit and (session.queue or session.drops):
+            found = session.take_terms(self._batch)
+            self._send_message((_RECORDS, found, 0 if session.queue else session.take_drops()))
         ended = session.state in ("stopped", "exited")
         now = time.monotonic()
         if (
@@ -114,41 +116,41 @@ class Stream:
             and not self._final
             and (ended or (self._next is not None and now >= self._next))
         ):
-            metrics = session.metrics()
-            self._send(
+            metrics = session.read_metrics()
+            self._send_message(
                 (_AGGREGATIONS, session.snapshot()) if metrics is None else (_METRICS, metrics)
             )
             self._next, self._final = (
                 None if self._interval is None else now + self._interval,
                 ended,
             )
-        if self._final and not (session.waiting or self.over):
-            self._pipe.send((_OVER, Atom(session.state), session.status))
+        if self._final and not (session.has_pending or self.over):
+            self._pipe.send_term((_OVER, Atom(session.state), session.status))
             self.over = True
 
-    def _send(self, message: Any) -> None:
+    def _send_message(self, message: Any) -> None:
         self.credit -= 1
-        self._pipe.send(message)
+        self._pipe.send_term(message)
 
 
 class Port:
     """Commands in, answers out, tracing between them.  pipe: the first term that comes says what is traced."""
 
-    def __init__(self, pipe: Pipe) -> None:
+    def __init__(self, pipe: FramePipe) -> None:
         self._pipe = pipe
         self._stream: Stream | None = None
-        term = pipe.receive(None)
-        self._given = given = term[1]
+        term = pipe.receive_term(None)
+        self._start_options = given = term[1]
         words = given["command"]
         command = None if words == "none" else [os.fsdecode(word) for word in words]
         cluster = (
             None
             if given["cluster"] == "none"
-            else Cluster(given["cluster"][0].decode(), given["cluster"][1])
+            else ErlangCluster(given["cluster"][0].decode(), given["cluster"][1])
         )
         self._session = Session(
             given["target"],
-            tuple(_integers(given["pids"])),
+            tuple(_to_integers(given["pids"])),
             command,
             given["buffer"],
             given["strict"],
@@ -162,21 +164,21 @@ class Port:
                 tracing = session.state == "tracing"
                 if tracing:
                     session.poll(_POLL)
-                term = self._pipe.receive(0 if tracing else None)
+                term = self._pipe.receive_term(0 if tracing else None)
                 while term is not None:
-                    self._handle(term)
-                    term = self._pipe.receive(0)
+                    self._handle_term(term)
+                    term = self._pipe.receive_term(0)
                 if self._stream:
-                    self._stream.send()
+                    self._stream.send_due()
         finally:
             session.close()
 
-    def _handle(self, term: Any) -> None:
+    def _handle_term(self, term: Any) -> None:
         if term[0] == "credit":
             if self._stream:
                 self._stream.credit += term[1]
         elif term[0] == "nodes":
-            self._session.joined(term[1])
+            self._session.update_nodes(term[1])
         elif term[0] == "stream":
             interval = None if term[1] == "infinity" else term[1] / 1000
             self._stream = Stream(self._pipe, self._session, interval, term[2])
@@ -185,14 +187,14 @@ class Port:
             name, *arguments = command if isinstance(command, tuple) else (command,)
             try:
                 result = getattr(self, f"_do_{name}")(*arguments)
-            except Failure as error:
+            except CommandError as error:
                 result = (_ERROR, (_DTRACE, str(error)))
-            self._pipe.send((_REPLY, tag, result))
+            self._pipe.send_term((_REPLY, tag, result))
 
     # --- commands -----------------------------------------------------------------------------
 
     def _do_watch(self) -> Any:
-        lines, clauses = self._given["metrics"], self._given["alerts"]
+        lines, clauses = self._start_options["metrics"], self._start_options["alerts"]
         self._session.watch(
             None if lines == "none" else [line.decode() for line in lines],
             [clause.decode() for clause in clauses],
@@ -224,18 +226,18 @@ class Port:
 
     def _do_consume(self) -> Any:
         session = self._session
-        found = session.take(len(session.queue))
-        if lost := session.take_lost():
+        found = session.take_terms(len(session.queue))
+        if lost := session.take_drops():
             found.append((Atom("lost"), lost))
-        return (_OK, found) if found else self._nothing()
+        return (_OK, found) if found else self._answer_without_terms()
 
     def _do_walk(self) -> Any:
         found = (
             self._session.walk() if self._session.state in ("tracing", "stopped", "exited") else []
         )
-        return (_OK, found) if found else self._nothing()
+        return (_OK, found) if found else self._answer_without_terms()
 
-    def _nothing(self) -> Any:
+    def _answer_without_terms(self) -> Any:
         state = self._session.state
         if state == "new":
             return _ERROR, _NO_PROG
@@ -249,9 +251,9 @@ class Port:
         ) else []
 
 
-def _integers(given: Any) -> list[int]:
+def _to_integers(value: Any) -> list[int]:
     """A list of integers, which comes as a string where all are small."""
-    return [ord(each) for each in given] if isinstance(given, str) else given
+    return [ord(each) for each in value] if isinstance(value, str) else value
 
 
 def main() -> int:
@@ -267,8 +269,8 @@ def main() -> int:
 
     _core.unpublish()  # a tracer is no target
     try:
-        Port(Pipe(0, sink)).run()
-    except Closed:
+        Port(FramePipe(0, sink)).run()
+    except PortClosed:
         return 0
     except Exception as error:
         if "PYUSDT_DEBUG" in os.environ:

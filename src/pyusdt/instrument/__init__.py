@@ -16,45 +16,46 @@ __all__ = ["PARTS", "enable", "enable_as_asked", "trouble"]
 
 # A module of a framework's: the part and its function that takes this module when it has been imported.
 _HOOKS = {
-    "django.core.handlers.base": ("django", "see_routes"),
-    "django.core.handlers.wsgi": ("django", "see_wsgi"),
-    "django.core.handlers.asgi": ("django", "see_asgi"),
-    "django.db.backends.signals": ("django", "see_queries"),
-    "flask.app": ("flask", "see_requests"),
-    "flask.signals": ("flask", "see_routes"),
-    "starlette.applications": ("starlette", "see_requests"),
-    "starlette.routing": ("starlette", "see_mounts"),
-    "sqlalchemy.engine": ("sqlalchemy", "see_queries"),
-    "psycopg": ("psycopg", "see_queries"),
-    "psycopg2": ("psycopg2", "see_queries"),
-    "asyncpg.connection": ("asyncpg", "see_queries"),
-    "asyncpg.prepared_stmt": ("asyncpg", "see_prepared_queries"),
-    "redis.client": ("redis", "see_commands"),
-    "redis.asyncio.client": ("redis", "see_async_commands"),
-    "redis.cluster": ("redis", "see_commands_of_clusters"),
-    "redis.asyncio.cluster": ("redis", "see_async_commands_of_clusters"),
-    "celery.signals": ("celery", "see_tasks"),
-    "rq.job": ("rq", "see_jobs"),
-    "concurrent.futures.thread": ("pools", "see_threads"),
-    "concurrent.futures.process": ("pools", "see_processes"),
-    "multiprocessing.pool": ("pools", "see_pools"),
-    "anyio.to_thread": ("pools", "see_threads_of_anyio"),
-    "multiprocessing.process": ("multiprocessing", "see_processes"),
-    "asyncio.events": ("asyncio", "see_callbacks"),
-    "uvloop": ("asyncio", "tell_of_foreign_loop"),
-    "requests.sessions": ("requests", "see_requests"),
-    "httpx": ("httpx", "see_requests"),
-    "aiohttp.web_protocol": ("aiohttp", "see_server"),
-    "aiohttp.client": ("aiohttp", "see_client"),
-    "grpc": ("grpc", "see_calls"),
-    "grpc.aio": ("grpc", "see_calls_of_aio"),
-    "opentelemetry.sdk.trace": ("otel", "see_spans"),
-    "logging": ("logging", "see_records"),
-    "loguru._handler": ("loguru", "see_records"),
-    "structlog._base": ("structlog", "see_records"),
+    "django.core.handlers.base": ("django", "install_routes"),
+    "django.core.handlers.wsgi": ("django", "install_wsgi"),
+    "django.core.handlers.asgi": ("django", "install_asgi"),
+    "django.db.backends.signals": ("django", "install_queries"),
+    "flask.app": ("flask", "install_requests"),
+    "flask.signals": ("flask", "install_routes"),
+    "starlette.applications": ("starlette", "install_requests"),
+    "starlette.routing": ("starlette", "install_mounts"),
+    "sqlalchemy.engine": ("sqlalchemy", "install_queries"),
+    "psycopg": ("psycopg", "install_queries"),
+    "psycopg2": ("psycopg2", "install_queries"),
+    "asyncpg.connection": ("asyncpg", "install_queries"),
+    "asyncpg.prepared_stmt": ("asyncpg", "install_prepared_queries"),
+    "redis.client": ("redis", "install_commands"),
+    "redis.asyncio.client": ("redis", "install_async_commands"),
+    "redis.cluster": ("redis", "install_commands_of_clusters"),
+    "redis.asyncio.cluster": ("redis", "install_async_commands_of_clusters"),
+    "celery.signals": ("celery", "install_tasks"),
+    "rq.job": ("rq", "install_jobs"),
+    "concurrent.futures.thread": ("pools", "install_threads"),
+    "concurrent.futures.process": ("pools", "install_processes"),
+    "multiprocessing.pool": ("pools", "install_pools"),
+    "anyio.to_thread": ("pools", "install_threads_of_anyio"),
+    "multiprocessing.process": ("multiprocessing", "install_processes"),
+    "asyncio.events": ("asyncio", "install_callbacks"),
+    "uvloop": ("asyncio", "remark_foreign_loop"),
+    "requests.sessions": ("requests", "install_requests"),
+    "httpx": ("httpx", "install_requests"),
+    "aiohttp.web_protocol": ("aiohttp", "install_server"),
+    "aiohttp.client": ("aiohttp", "install_client"),
+    "grpc": ("grpc", "install_calls"),
+    "grpc.aio": ("grpc", "install_calls_of_aio"),
+    "opentelemetry.sdk.trace": ("otel", "install_spans"),
+    "logging": ("logging", "install_records"),
+    "loguru._handler": ("loguru", "install_records"),
+    "structlog._base": ("structlog", "install_records"),
 }
 PARTS = tuple(dict.fromkeys(part for part, _ in _HOOKS.values()))
 _ALIASES = {"fastapi": "starlette"}
+_MODULES = {"pools": "executors"}  # of parts whose file has another name
 
 
 def enable(*parts: str) -> None:
@@ -66,7 +67,8 @@ def enable(*parts: str) -> None:
         )
     for module, (part, function) in _HOOKS.items():
         if part in names:
-            import_hooks.when_imported(module, f"{__name__}.{part}", function)
+            hook = f"{__name__}.{_MODULES.get(part, part)}"
+            import_hooks.install_when_imported(module, hook, function)
 
 
 def enable_as_asked(value: str) -> None:

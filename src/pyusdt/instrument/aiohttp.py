@@ -11,60 +11,62 @@ from __future__ import annotations
 from typing import Any
 
 from . import http, http_clients
-from .core import harmless, wrap_method
-from .wrap_calls import around_async
+from .core import suppress_errors, wrap_method
+from .wrap_calls import wrap_async_call
 
 
-class _Served:
+class _ServerRequest:
     """A request of a server's that is traced, until its answer has been written."""
 
-    __slots__ = ("request", "seen")
+    __slots__ = ("request", "traced")
 
     def __init__(self, request: Any) -> None:
         self.request = request
-        self.seen = http.Request(
+        self.traced = http.Request(
             request.method, request.path, request.headers.get("traceparent", "")
         )
 
-    @harmless
+    @suppress_errors
     def done(self, result: Any, error: BaseException | None = None) -> None:
         """result: the answer, and whether the connection is to be closed."""
-        self._take_route()
+        self._set_route()
         if error is not None:
-            self.seen.fails()
+            self.traced.fail()
             return
-        self.seen.answers(result[0].status, result[0].body_length)
-        self.seen.done()
+        self.traced.set_status(result[0].status, result[0].body_length)
+        self.traced.done()
 
-    @harmless
-    def _take_route(self) -> None:
+    @suppress_errors
+    def _set_route(self) -> None:
         """A server without an application has no routes, and what none was found for has no resource."""
         match = getattr(self.request, "match_info", None)
         resource = getattr(getattr(match, "route", None), "resource", None)
         if resource is not None:
-            self.seen.route = str(resource.canonical)
+            self.traced.route = str(resource.canonical)
 
 
-@harmless
-def _served(_protocol: Any, request: Any, *_more: Any, **_named: Any) -> _Served | None:
+@suppress_errors
+def _begin_server_request(
+    _protocol: Any, request: Any, *_more: Any, **_named: Any
+) -> _ServerRequest | None:
     if not http.is_traced() or request.headers.get("Upgrade", "").lower() == "websocket":
         return None
-    return _Served(request)
+    return _ServerRequest(request)
 
 
-@harmless
-def _sent(session: Any, method: Any, url: Any, **_named: Any) -> Any:
+@suppress_errors
+def _begin_client_request(session: Any, method: Any, url: Any, **_named: Any) -> Any:
     """The session may have a base for its addresses."""
     return (
-        http_clients.begin(method, session._build_url(url), "status")
+        http_clients.begin_request(method, session._build_url(url), "status")
         if http_clients.is_traced()
         else None
     )
 
 
-def see_server(protocol: Any) -> None:
-    wrap_method(protocol.RequestHandler, "_handle_request", around_async(_served))
+def install_server(protocol: Any) -> None:
+    wrap_method(protocol.RequestHandler, "_handle_request", wrap_async_call(_begin_server_request))
 
 
-def see_client(client: Any) -> None:
-    wrap_method(client.ClientSession, "_request", around_async(_sent))
+def install_client(client: Any) -> None:
+    wrap_method(client.ClientSession, "_request", wrap_async_call(_begin_client_request))

@@ -14,18 +14,18 @@ from typing import Any
 from pyusdt._core import remark
 from pyusdt.framework_probes import FRAMEWORK_PROBES
 
-from .core import function_name, harmless, wrap_method
-from .http import current_scope, route_of
-from .probes import probes
+from .core import function_name, suppress_errors, wrap_method
+from .http import current_scope, read_route
+from .probes import provider_probes
 
-_done, _slow = probes("loop")
+_done, _slow = provider_probes("loop")
 
 
-def _name(handle: Any, callback: Any) -> str:
+def _callback_name(handle: Any, callback: Any) -> str:
     """Of a step of a task the name of its coroutine; where that serves a request, the application's function and its route."""
     scope = handle._context.get(current_scope) if current_scope in handle._context else None
     if scope is not None and scope.get("endpoint") is not None:
-        return f"{function_name(scope['endpoint'])} {route_of(scope)}".rstrip()
+        return f"{function_name(scope['endpoint'])} {read_route(scope)}".rstrip()
     coroutine = getattr(getattr(callback, "__self__", None), "get_coro", None)
     return (
         getattr(coroutine(), "__qualname__", "")
@@ -34,17 +34,17 @@ def _name(handle: Any, callback: Any) -> str:
     )
 
 
-@harmless
-def _note(handle: Any, callback: Any, took: int) -> None:
+@suppress_errors
+def _fire_callback(handle: Any, callback: Any, took: int) -> None:
     slow = took > handle._loop.slow_callback_duration * 1e9
     if _done or (_slow and slow):
-        name = _name(handle, callback)
+        name = _callback_name(handle, callback)
         _done(name, took)
         if slow:
             _slow(name, took)
 
 
-def _around(run: Any) -> Any:
+def _wrap_run(run: Any) -> Any:
     def _run(self: Any) -> Any:
         if not (_done or _slow):
             return run(self)
@@ -55,16 +55,16 @@ def _around(run: Any) -> Any:
         try:
             return run(self)
         finally:
-            _note(self, callback, perf_counter_ns() - began)
+            _fire_callback(self, callback, perf_counter_ns() - began)
 
     return _run
 
 
-def see_callbacks(events: Any) -> None:
-    wrap_method(events.Handle, "_run", _around)
+def install_callbacks(events: Any) -> None:
+    wrap_method(events.Handle, "_run", _wrap_run)
 
 
-def tell_of_foreign_loop(module: Any) -> None:
+def remark_foreign_loop(module: Any) -> None:
     remark(
         "loop",
         " ".join(FRAMEWORK_PROBES["loop"]),

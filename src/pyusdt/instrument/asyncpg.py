@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import harmless, wrap_method
-from .db_queries import Query, begin
-from .wrap_calls import around_async
+from .core import suppress_errors, wrap_method
+from .db_queries import Query, begin_query
+from .wrap_calls import wrap_async_call
 
 _ROWS = ("fetch", "fetchmany", "fetchrow", "fetchval")
 
 
-class _Counted:
+class _RowCount:
     """In the place of a cursor: how many rows there are."""
 
     __slots__ = ("rowcount",)
@@ -30,50 +30,50 @@ class _Counted:
 
 
 class _Query:
-    __slots__ = ("query", "tells_rows")
+    __slots__ = ("query", "has_row_count")
 
-    def __init__(self, query: Query, tells_rows: bool) -> None:
-        self.query, self.tells_rows = query, tells_rows
+    def __init__(self, query: Query, has_row_count: bool) -> None:
+        self.query, self.has_row_count = query, has_row_count
 
-    @harmless
+    @suppress_errors
     def done(self, result: Any, error: BaseException | None = None) -> None:
-        self.query.done(_Counted(result if self.tells_rows else None), error)
+        self.query.done(_RowCount(result if self.has_row_count else None), error)
 
 
-def _around(tells_rows: bool, statement: Any) -> Any:
+def _wrap_method(has_row_count: bool, statement: Any) -> Any:
     """statement(self, arguments): of a call the text that runs."""
 
-    @harmless
-    def begin_query(self: Any, *arguments: Any, **named: Any) -> _Query | None:
-        query = begin(statement(self, arguments, named), None)
-        return _Query(query, tells_rows) if query is not None else None
+    @suppress_errors
+    def begin_traced(self: Any, *arguments: Any, **named: Any) -> _Query | None:
+        query = begin_query(statement(self, arguments, named), None)
+        return _Query(query, has_row_count) if query is not None else None
 
-    return around_async(begin_query)
+    return wrap_async_call(begin_traced)
 
 
-def _of_call(_connection: Any, arguments: Any, named: Any) -> Any:
+def _statement_of_call(_connection: Any, arguments: Any, named: Any) -> Any:
     return arguments[0] if arguments else named.get("query", named.get("command", ""))
 
 
-def _of_prepared(prepared: Any, _arguments: Any, _named: Any) -> Any:
+def _statement_of_prepared(prepared: Any, _arguments: Any, _named: Any) -> Any:
     return prepared.get_query()
 
 
-def see_queries(connection: Any) -> None:
+def install_queries(connection: Any) -> None:
     for name in ("execute", "executemany", *_ROWS):
         if name in connection.Connection.__dict__:
             wrap_method(
                 connection.Connection,
                 name,
-                _around(name in ("execute", "fetch", "fetchmany"), _of_call),
+                _wrap_method(name in ("execute", "fetch", "fetchmany"), _statement_of_call),
             )
 
 
-def see_prepared_queries(prepared: Any) -> None:
+def install_prepared_queries(prepared: Any) -> None:
     for name in ("executemany", *_ROWS):
         if name in prepared.PreparedStatement.__dict__:
             wrap_method(
                 prepared.PreparedStatement,
                 name,
-                _around(name in ("fetch", "fetchmany"), _of_prepared),
+                _wrap_method(name in ("fetch", "fetchmany"), _statement_of_prepared),
             )

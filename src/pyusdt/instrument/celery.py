@@ -9,14 +9,14 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
-from .core import harmless
-from .probes import probes
+from .core import suppress_errors
+from .probes import provider_probes
 
-_start, _done = probes("task")
+_start, _done = provider_probes("task")
 _running: dict[str, int] = {}  # when each traced task of this process began, by its id
 
 
-def _arguments(request: Any) -> str:
+def _format_arguments(request: Any) -> str:
     """ "(1, 'a') {'n': 2}": as the sender has written them, "" without."""
     texts = (
         getattr(request, name, None) for name in ("argsrepr", "kwargsrepr")
@@ -24,19 +24,19 @@ def _arguments(request: Any) -> str:
     return " ".join(text for text in texts if isinstance(text, str))
 
 
-@harmless
+@suppress_errors
 def _note_start(task_id: str = "", task: Any = None, **_more: Any) -> None:
     if _start or _done:
-        _start(task.name, task_id, _arguments(task.request))
+        _start(task.name, task_id, _format_arguments(task.request))
         _running[task_id] = perf_counter_ns()
 
 
-@harmless
+@suppress_errors
 def _note_done(task_id: str = "", task: Any = None, state: Any = "", **_more: Any) -> None:
     if (began := _running.pop(task_id, None)) is not None:
         _done(task.name, str(state or ""), perf_counter_ns() - began, task_id)
 
 
-def see_tasks(signals: Any) -> None:
+def install_tasks(signals: Any) -> None:
     signals.task_prerun.connect(_note_start, weak=False)
     signals.task_postrun.connect(_note_done, weak=False)

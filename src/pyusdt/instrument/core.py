@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-name_of = type.__dict__["__name__"].__get__  # a metaclass can not answer in its place
-_faults: dict[str, tuple[int, str]] = {}
+type_name = type.__dict__["__name__"].__get__  # a metaclass can not answer in its place
+_failures: dict[str, tuple[int, str]] = {}
 
 
-def note(where: str, error: Exception) -> None:
+def record_failure(where: str, error: Exception) -> None:
     """A hook failed.  The program goes on without its event; trouble() says so."""
-    _faults[where] = (_faults.get(where, (0, ""))[0] + 1, name_of(type(error)))
+    _failures[where] = (_failures.get(where, (0, ""))[0] + 1, type_name(type(error)))
 
 
 def trouble() -> str:
     """Which hooks failed in this process, how often and with what, for a person; or ''."""
     return "; ".join(
         f"{where}: failed {times} times, last with {error}"
-        for where, (times, error) in _faults.items()
+        for where, (times, error) in _failures.items()
     )
 
 
@@ -36,10 +36,10 @@ def function_name(function: Any) -> str:
     while isinstance(function, partial):
         function = function.func
     name = getattr(function, "__qualname__", None)
-    return f"{function.__module__}.{name}" if name else name_of(type(function))
+    return f"{function.__module__}.{name}" if name else type_name(type(function))
 
 
-def harmless(function: Callable[..., Any]) -> Callable[..., Any]:
+def suppress_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which returns None where it would raise an Exception."""
     where = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
@@ -47,7 +47,7 @@ def harmless(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **keywords)
         except Exception as error:  # noqa: BLE001 - the application must not notice
-            note(where, error)
+            record_failure(where, error)
             return None
 
     return update_wrapper(guarded, function)

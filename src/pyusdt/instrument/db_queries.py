@@ -11,16 +11,16 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any
 
-from .core import harmless, name_of
-from .probes import probes
+from .core import suppress_errors, type_name
+from .probes import provider_probes
 
-__all__ = ["Query", "around_query", "around_query_async", "begin"]
+__all__ = ["Query", "trace_query", "trace_query_async", "begin_query"]
 
-_start, _done = probes("db")
+_start, _done = provider_probes("db")
 _inside: ContextVar[bool] = ContextVar("pyusdt.query", default=False)
 
 
-def _text(statement: Any, cursor: Any) -> str:
+def _statement_text(statement: Any, cursor: Any) -> str:
     """Of an object that stands for a statement; psycopg's and psycopg2's sql.SQL and their like have a method for it."""
     return str(statement.as_string(cursor) if hasattr(statement, "as_string") else statement)
 
@@ -32,29 +32,29 @@ class Query:
 
     def __init__(self, statement: Any, cursor: Any) -> None:
         self.statement = (
-            statement if isinstance(statement, (str, bytes)) else _text(statement, cursor)
+            statement if isinstance(statement, (str, bytes)) else _statement_text(statement, cursor)
         )
         _start(self.statement)
         self.began = perf_counter_ns()
         self.token = _inside.set(True)  # last: what fails before leaves nothing behind
 
-    @harmless
+    @suppress_errors
     def done(self, cursor: Any, error: BaseException | None = None) -> None:
         took = perf_counter_ns() - self.began
         _inside.reset(self.token)
         rows = -1 if error is not None or cursor is None else cursor.rowcount
-        _done(self.statement, rows, took, name_of(type(error)) if error is not None else "")
+        _done(self.statement, rows, took, type_name(type(error)) if error is not None else "")
 
 
-@harmless
-def begin(statement: Any, cursor: Any) -> Query | None:
+@suppress_errors
+def begin_query(statement: Any, cursor: Any) -> Query | None:
     """The query, if it is to be traced."""
     return Query(statement, cursor) if (_start or _done) and not _inside.get() else None
 
 
-def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
+def trace_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
     """execute(*arguments, **named) with the probes around it."""
-    query = begin(statement, cursor) if _start or _done else None
+    query = begin_query(statement, cursor) if _start or _done else None
     if query is None:
         return execute(*arguments, **named)
     try:
@@ -66,11 +66,11 @@ def around_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **n
     return result
 
 
-async def around_query_async(
+async def trace_query_async(
     cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any
 ) -> Any:
     """The same of a coroutine."""
-    query = begin(statement, cursor) if _start or _done else None
+    query = begin_query(statement, cursor) if _start or _done else None
     if query is None:
         return await execute(*arguments, **named)
     try:

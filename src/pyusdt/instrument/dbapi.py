@@ -11,16 +11,16 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any
 
-from .db_queries import around_query
+from .db_queries import trace_query
 
 __all__ = ["connection", "cursor"]
 
 _EXECUTES = ("execute", "executemany", "executescript", "callproc")
 
 
-def _executing(execute: Any) -> Any:
+def _wrap_execute(execute: Any) -> Any:
     def executing(self: Any, statement: Any, *arguments: Any, **named: Any) -> Any:
-        return around_query(self, statement, execute, self, statement, *arguments, **named)
+        return trace_query(self, statement, execute, self, statement, *arguments, **named)
 
     return update_wrapper(executing, execute)
 
@@ -30,11 +30,11 @@ def cursor(kind: type) -> Any:
     return type(
         kind.__name__,
         (kind,),
-        {name: _executing(getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)},
+        {name: _wrap_execute(getattr(kind, name)) for name in _EXECUTES if hasattr(kind, name)},
     )
 
 
-def _by_a_cursor(name: str) -> Any:
+def _execute_by_cursor(name: str) -> Any:
     """A connection's execute(): sqlite3's makes a cursor without asking its class."""
 
     def executing(self: Any, *arguments: Any) -> Any:
@@ -53,7 +53,7 @@ def connection(kind: type, cursors: type) -> Any:
         return kind.cursor(self, factory)  # type: ignore[attr-defined]
 
     shortcuts = {
-        name: update_wrapper(_by_a_cursor(name), getattr(kind, name))
+        name: update_wrapper(_execute_by_cursor(name), getattr(kind, name))
         for name in _EXECUTES
         if hasattr(kind, name)
     }

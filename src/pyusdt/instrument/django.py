@@ -10,26 +10,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import harmless, wrap_method
-from .db_queries import around_query
-from .http import around_asgi, around_wsgi, set_route
+from .core import suppress_errors, wrap_method
+from .db_queries import trace_query
+from .http import set_route, wrap_asgi, wrap_wsgi
 
 
-def see_wsgi(handlers: Any) -> None:
-    wrap_method(handlers.WSGIHandler, "__call__", around_wsgi)
+def install_wsgi(handlers: Any) -> None:
+    wrap_method(handlers.WSGIHandler, "__call__", wrap_wsgi)
 
 
-def see_asgi(handlers: Any) -> None:
-    wrap_method(handlers.ASGIHandler, "__call__", around_asgi)
+def install_asgi(handlers: Any) -> None:
+    wrap_method(handlers.ASGIHandler, "__call__", wrap_asgi)
 
 
-@harmless
+@suppress_errors
 def _note_route(request: Any, match: Any) -> None:
     """A request of ASGI has its scope, one of WSGI its environ as META.  path("") is "/": "" is a request without a route."""
     set_route(getattr(request, "scope", None) or request.META, match.route or "/")
 
 
-def see_routes(handlers: Any) -> None:
+def install_routes(handlers: Any) -> None:
     def around(resolve: Any) -> Any:
         def resolve_request(self: Any, request: Any) -> Any:
             match = resolve(self, request)
@@ -41,16 +41,18 @@ def see_routes(handlers: Any) -> None:
     wrap_method(handlers.BaseHandler, "resolve_request", around)
 
 
-def _execute(execute: Any, sql: Any, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
+def _trace_execute(
+    execute: Any, sql: Any, parameters: Any, many: bool, context: dict[str, Any]
+) -> Any:
     """One of connection.execute_wrappers."""
-    return around_query(context.get("cursor"), sql, execute, sql, parameters, many, context)
+    return trace_query(context.get("cursor"), sql, execute, sql, parameters, many, context)
 
 
-@harmless
+@suppress_errors
 def _note_connection(connection: Any, **_more: Any) -> None:
-    if _execute not in connection.execute_wrappers:
-        connection.execute_wrappers.append(_execute)
+    if _trace_execute not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_trace_execute)
 
 
-def see_queries(signals: Any) -> None:
+def install_queries(signals: Any) -> None:
     signals.connection_created.connect(_note_connection)

@@ -12,11 +12,11 @@ from functools import update_wrapper
 from time import perf_counter_ns
 from typing import Any
 
-from .core import function_name, harmless, name_of, wrap_method
-from .probes import probes
+from .core import function_name, suppress_errors, type_name, wrap_method
+from .probes import provider_probes
 
-_start, _done = probes("pool")
-_HANDS_OVER = (
+_start, _done = provider_probes("pool")
+_SUBMIT_METHODS = (
     "apply_async",
     "_map_async",
     "imap",
@@ -29,35 +29,35 @@ class _Call:
 
     __slots__ = ("began", "name", "waited")
 
-    def __init__(self, function: Any, asked: int) -> None:
+    def __init__(self, function: Any, submitted_at: int) -> None:
         self.began = perf_counter_ns()
-        self.name, self.waited = function_name(function), self.began - asked
+        self.name, self.waited = function_name(function), self.began - submitted_at
         _start(self.name, self.waited)
 
-    @harmless
+    @suppress_errors
     def done(self, error: BaseException | None = None) -> None:
         took = perf_counter_ns() - self.began
-        _done(self.name, took, self.waited, name_of(type(error)) if error is not None else "")
+        _done(self.name, took, self.waited, type_name(type(error)) if error is not None else "")
 
 
-@harmless
-def _begin(function: Any, asked: int) -> _Call:
+@suppress_errors
+def _begin_call(function: Any, asked: int) -> _Call:
     return _Call(function, asked)
 
 
-class _HandedOver:
+class _SubmittedFunction:
     """A function on its way to a worker, and when it was handed over."""
 
-    __slots__ = ("asked", "function")
+    __slots__ = ("submitted_at", "function")
 
-    def __init__(self, function: Any, asked: int) -> None:
-        self.function, self.asked = function, asked
+    def __init__(self, function: Any, submitted_at: int) -> None:
+        self.function, self.submitted_at = function, submitted_at
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _HandedOver, (self.function, self.asked)
+        return _SubmittedFunction, (self.function, self.submitted_at)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        traced = _begin(self.function, self.asked) if _start or _done else None
+        traced = _begin_call(self.function, self.submitted_at) if _start or _done else None
         if traced is None:
             return self.function(*arguments, **named)
         try:
@@ -69,41 +69,41 @@ class _HandedOver:
         return result
 
 
-def _handing_over(method: Any) -> Any:
+def _wrap_submit(method: Any) -> Any:
     """Around method(pool, function, …), whose function may be named func in a pool of multiprocessing's."""
 
-    def hand_over(self: Any, *arguments: Any, **named: Any) -> Any:
+    def submit(self: Any, *arguments: Any, **named: Any) -> Any:
         if _start or _done:
             now = perf_counter_ns()
             if arguments:
-                arguments = (_HandedOver(arguments[0], now), *arguments[1:])
+                arguments = (_SubmittedFunction(arguments[0], now), *arguments[1:])
             elif "func" in named:
-                named["func"] = _HandedOver(named["func"], now)
+                named["func"] = _SubmittedFunction(named["func"], now)
         return method(self, *arguments, **named)
 
-    return hand_over
+    return submit
 
 
-def see_threads(thread: Any) -> None:
-    wrap_method(thread.ThreadPoolExecutor, "submit", _handing_over)
+def install_threads(thread: Any) -> None:
+    wrap_method(thread.ThreadPoolExecutor, "submit", _wrap_submit)
 
 
-def see_processes(process: Any) -> None:
-    wrap_method(process.ProcessPoolExecutor, "submit", _handing_over)
+def install_processes(process: Any) -> None:
+    wrap_method(process.ProcessPoolExecutor, "submit", _wrap_submit)
 
 
-def see_pools(pool: Any) -> None:
-    for name in _HANDS_OVER:
-        wrap_method(pool.Pool, name, _handing_over)
+def install_pools(pool: Any) -> None:
+    for name in _SUBMIT_METHODS:
+        wrap_method(pool.Pool, name, _wrap_submit)
 
 
-def see_threads_of_anyio(to_thread: Any) -> None:
+def install_threads_of_anyio(to_thread: Any) -> None:
     """run_sync(function, …), by which Starlette and FastAPI call what is no coroutine function."""
     run_sync = to_thread.run_sync
 
     async def handing_over(function: Any, *arguments: Any, **named: Any) -> Any:
         if _start or _done:
-            function = _HandedOver(function, perf_counter_ns())
+            function = _SubmittedFunction(function, perf_counter_ns())
         return await run_sync(function, *arguments, **named)
 
     to_thread.run_sync = update_wrapper(handing_over, run_sync)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import harmless, wrap_method
-from .http import around_wsgi, set_route
+from .core import suppress_errors, wrap_method
+from .http import set_route, wrap_wsgi
 
 
-def see_requests(app: Any) -> None:
-    wrap_method(app.Flask, "wsgi_app", around_wsgi)
+def install_requests(app: Any) -> None:
+    wrap_method(app.Flask, "wsgi_app", wrap_wsgi)
 
 
-@harmless
+@suppress_errors
 def _note_route(_application: Any, **_more: Any) -> None:
     from flask import request
 
@@ -23,5 +23,5 @@ def _note_route(_application: Any, **_more: Any) -> None:
         set_route(request.environ, request.url_rule.rule)
 
 
-def see_routes(signals: Any) -> None:
+def install_routes(signals: Any) -> None:
     signals.request_started.connect(_note_route)

@@ -15,10 +15,10 @@ from inspect import isasyncgenfunction, iscoroutine, iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any
 
-from .core import harmless, wrap_method
-from .probes import probes
+from .core import suppress_errors, wrap_method
+from .probes import provider_probes
 
-_start, _done, _call_start, _call_done = probes("rpc")
+_start, _done, _call_start, _call_done = provider_probes("rpc")
 
 
 class _Call:
@@ -31,17 +31,17 @@ class _Call:
         _call_start(self.method, self.target)
         self.began = perf_counter_ns()
 
-    @harmless
+    @suppress_errors
     def done(self, call: Any) -> None:
         took = perf_counter_ns() - self.began
-        _call_done(self.method, _now(call.code()).name, took, self.target)
+        _call_done(self.method, _read_code(call.code()).name, took, self.target)
 
-    @harmless
-    def watch(self, call: Any) -> None:
+    @suppress_errors
+    def watch_call(self, call: Any) -> None:
         call.add_done_callback(self.done)
 
 
-def _now(code: Any) -> Any:
+def _read_code(code: Any) -> Any:
     """grpc.aio has a coroutine for the code; of a call that is done it waits for nothing."""
     if not iscoroutine(code):
         return code
@@ -53,8 +53,8 @@ def _now(code: Any) -> Any:
     raise TypeError("a call that is done, whose code is not there")
 
 
-@harmless
-def _called(method: Any, target: Any) -> _Call:
+@suppress_errors
+def _begin_call(method: Any, target: Any) -> _Call:
     return _Call(method, target)
 
 
@@ -68,7 +68,7 @@ class _Request:
         _start(method)
         self.began = perf_counter_ns()
 
-    @harmless
+    @suppress_errors
     def done(self, failed: bool) -> None:
         took = perf_counter_ns() - self.began
         _done(self.method, self._status(failed), took)
@@ -84,16 +84,16 @@ class _Request:
         return code.name if code else "UNKNOWN" if failed else "OK"
 
 
-@harmless
-def _asked(method: str, context: Any, codes: Any) -> _Request:
+@suppress_errors
+def _begin_request(method: str, context: Any, codes: Any) -> _Request:
     return _Request(method, context, codes)
 
 
-def _answering(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
+def _wrap_behaviour(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
     """The program's function for a method, with the probes around it; streams: it returns an iterator; codes: grpc.StatusCode."""
 
     def answer(request: Any, context: Any) -> Any:
-        traced = _asked(method, context, codes) if _start or _done else None
+        traced = _begin_request(method, context, codes) if _start or _done else None
         if traced is None:
             return behaviour(request, context)
         try:
@@ -102,14 +102,14 @@ def _answering(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
             traced.done(failed=True)
             raise
         if streams:
-            return _streaming(traced, result)
+            return _trace_messages(traced, result)
         traced.done(failed=False)
         return result
 
     return update_wrapper(answer, behaviour)
 
 
-def _streaming(traced: _Request, messages: Any) -> Any:
+def _trace_messages(traced: _Request, messages: Any) -> Any:
     failed = True
     try:
         yield from messages
@@ -118,11 +118,11 @@ def _streaming(traced: _Request, messages: Any) -> Any:
         traced.done(failed)
 
 
-def _answering_async(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
+def _wrap_async_behaviour(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
     """The same for grpc.aio, which also takes functions that are neither coroutine functions nor asynchronous generators."""
 
     async def answer(request: Any, context: Any) -> Any:
-        traced = _asked(method, context, codes) if _start or _done else None
+        traced = _begin_request(method, context, codes) if _start or _done else None
         if traced is None:
             return await behaviour(request, context)
         try:
@@ -134,7 +134,7 @@ def _answering_async(method: str, behaviour: Any, streams: bool, codes: Any) -> 
         return result
 
     async def stream(request: Any, context: Any) -> Any:
-        traced, failed = _asked(method, context, codes) if _start or _done else None, True
+        traced, failed = _begin_request(method, context, codes) if _start or _done else None, True
         try:
             async for message in behaviour(request, context):
                 yield message
@@ -147,11 +147,13 @@ def _answering_async(method: str, behaviour: Any, streams: bool, codes: Any) -> 
         return update_wrapper(answer, behaviour)
     if isasyncgenfunction(behaviour):
         return update_wrapper(stream, behaviour)
-    return _answering(method, behaviour, streams, codes)
+    return _wrap_behaviour(method, behaviour, streams, codes)
 
 
-@harmless
-def _watched(grpc: Any, handler: Any, method: str, answering: Any = _answering) -> Any:
+@suppress_errors
+def _wrap_handler(
+    grpc: Any, handler: Any, method: str, wrap_behaviour: Any = _wrap_behaviour
+) -> Any:
     """The handler of a method, which fires."""
     if handler.response_streaming:
         make = (
@@ -167,29 +169,31 @@ def _watched(grpc: Any, handler: Any, method: str, answering: Any = _answering) 
             else grpc.unary_unary_rpc_method_handler
         )
         behaviour = handler.stream_unary or handler.unary_unary
-    answer = answering(method, behaviour, handler.response_streaming, grpc.StatusCode)
+    answer = wrap_behaviour(method, behaviour, handler.response_streaming, grpc.StatusCode)
     return make(answer, handler.request_deserializer, handler.response_serializer)
 
 
-def _server_interceptor(grpc: Any) -> Any:
+def _make_server_interceptor(grpc: Any) -> Any:
     class Interceptor(grpc.ServerInterceptor):  # type: ignore[misc]
         def intercept_service(self, continuation: Any, details: Any) -> Any:
             handler = continuation(details)
             return (
-                handler if handler is None else _watched(grpc, handler, details.method) or handler
+                handler
+                if handler is None
+                else _wrap_handler(grpc, handler, details.method) or handler
             )
 
     return Interceptor()
 
 
-def _async_server_interceptor(grpc: Any, aio: Any) -> Any:
+def _make_async_server_interceptor(grpc: Any, aio: Any) -> Any:
     class Interceptor(aio.ServerInterceptor):  # type: ignore[misc]
         async def intercept_service(self, continuation: Any, details: Any) -> Any:
             handler = await continuation(details)
             return (
                 handler
                 if handler is None
-                else _watched(grpc, handler, details.method, _answering_async) or handler
+                else _wrap_handler(grpc, handler, details.method, _wrap_async_behaviour) or handler
             )
 
     return Interceptor()
@@ -198,23 +202,23 @@ def _async_server_interceptor(grpc: Any, aio: Any) -> Any:
 _KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
 
 
-def _camel(kind: str) -> str:
+def _camel_case(kind: str) -> str:
     return kind.title().replace("_", "")
 
 
-def _client_interceptor(grpc: Any, target: Any) -> Any:
+def _make_client_interceptor(grpc: Any, target: Any) -> Any:
     def intercept(_self: Any, continuation: Any, details: Any, request: Any) -> Any:
-        traced = _called(details.method, target) if _call_start or _call_done else None
+        traced = _begin_call(details.method, target) if _call_start or _call_done else None
         call = continuation(details, request)
         if traced is not None:
             traced.watch(call)
         return call
 
-    bases = tuple(getattr(grpc, f"{_camel(kind)}ClientInterceptor") for kind in _KINDS)
+    bases = tuple(getattr(grpc, f"{_camel_case(kind)}ClientInterceptor") for kind in _KINDS)
     return type("Interceptor", bases, {f"intercept_{kind}": intercept for kind in _KINDS})()
 
 
-def _around_server(interceptor: Any) -> Any:
+def _wrap_server(interceptor: Any) -> Any:
     def around_server(make: Any) -> Any:
         def make_server(
             thread_pool: Any = None,
@@ -233,35 +237,35 @@ def _around_server(interceptor: Any) -> Any:
 _TARGET = "_pyusdt_target"  # in a channel of grpc.aio, and in what it makes for a method
 
 
-@harmless
-def _mark(of: Any, target: Any) -> None:
+@suppress_errors
+def _set_target(of: Any, target: Any) -> None:
     """A class of a newer grpc may have no room for it: its calls are not seen then."""
     setattr(of, _TARGET, target)
 
 
-def _around_init(init: Any) -> Any:
+def _wrap_init(init: Any) -> Any:
     def __init__(self: Any, target: Any, *arguments: Any, **named: Any) -> None:
         init(self, target, *arguments, **named)
-        _mark(self, target)
+        _set_target(self, target)
 
     return __init__
 
 
-def _around_kind(make: Any) -> Any:
+def _wrap_callable_factory(make: Any) -> Any:
     """A channel's method that makes what is called for a method of the service."""
 
     def make_callable(self: Any, method: Any, *arguments: Any, **named: Any) -> Any:
         made = make(self, method, *arguments, **named)
-        _mark(made, (method, getattr(self, _TARGET, "")))
+        _set_target(made, (method, getattr(self, _TARGET, "")))
         return made
 
     return make_callable
 
 
-def _around_call(begin: Any) -> Any:
+def _wrap_call(begin: Any) -> Any:
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
         traced = (
-            _called(*getattr(self, _TARGET))
+            _begin_call(*getattr(self, _TARGET))
             if (_call_start or _call_done) and hasattr(self, _TARGET)
             else None
         )
@@ -273,21 +277,21 @@ def _around_call(begin: Any) -> Any:
     return call
 
 
-def see_calls_of_aio(aio: Any) -> None:
+def install_calls_of_aio(aio: Any) -> None:
     import grpc
     from grpc.aio import _channel
 
-    wrap_method(aio, "server", _around_server(_async_server_interceptor(grpc, aio)))
-    wrap_method(_channel.Channel, "__init__", _around_init)
+    wrap_method(aio, "server", _wrap_server(_make_async_server_interceptor(grpc, aio)))
+    wrap_method(_channel.Channel, "__init__", _wrap_init)
     for kind in _KINDS:
-        wrap_method(_channel.Channel, kind, _around_kind)
-        wrap_method(getattr(_channel, f"{_camel(kind)}MultiCallable"), "__call__", _around_call)
+        wrap_method(_channel.Channel, kind, _wrap_callable_factory)
+        wrap_method(getattr(_channel, f"{_camel_case(kind)}MultiCallable"), "__call__", _wrap_call)
 
 
-def see_calls(grpc: Any) -> None:
-    @harmless
+def install_calls(grpc: Any) -> None:
+    @suppress_errors
     def intercepted(channel: Any, target: Any) -> Any:
-        return grpc.intercept_channel(channel, _client_interceptor(grpc, target))
+        return grpc.intercept_channel(channel, _make_client_interceptor(grpc, target))
 
     def around_channel(make: Any) -> Any:
         def make_channel(target: Any, *arguments: Any, **named: Any) -> Any:
@@ -298,4 +302,4 @@ def see_calls(grpc: Any) -> None:
 
     wrap_method(grpc, "insecure_channel", around_channel)
     wrap_method(grpc, "secure_channel", around_channel)
-    wrap_method(grpc, "server", _around_server(_server_interceptor(grpc)))
+    wrap_method(grpc, "server", _wrap_server(_make_server_interceptor(grpc)))

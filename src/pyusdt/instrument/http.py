@@ -16,24 +16,26 @@ from typing import Any
 
 from pyusdt.tags import tag
 
-from .core import harmless
-from .probes import probes
+from .core import suppress_errors
+from .probes import provider_probes
 
 __all__ = [
     "ASGI",
     "WSGI",
     "Request",
     "add_mount",
-    "around_asgi",
-    "around_wsgi",
+    "wrap_asgi",
+    "wrap_wsgi",
     "current_scope",
     "is_traced",
-    "route_of",
+    "read_route",
     "set_route",
 ]
 
-_start, _done = probes("http")
-_callback_done, _slow_callback = probes("loop")  # they name the request whose callback is slow
+_start, _done = provider_probes("http")
+_callback_done, _slow_callback = provider_probes(
+    "loop"
+)  # they name the request whose callback is slow
 current_scope: ContextVar[Any] = ContextVar(
     "pyusdt.scope"
 )  # of the request for which an ASGI application works
@@ -69,22 +71,22 @@ class Request:
             self.tag.__enter__()
         self.began: int | None = perf_counter_ns()
 
-    @harmless
-    def answers(self, status: Any, length: Any) -> None:
+    @suppress_errors
+    def set_status(self, status: Any, length: Any) -> None:
         """Its status is known, and what its Content-Length says, if anything."""
         self.status, self.length = int(status), int(length or 0)
 
-    @harmless
-    def carries(self, data: Any) -> None:
+    @suppress_errors
+    def count_bytes(self, data: Any) -> None:
         self.sent += len(data)
 
-    @harmless
-    def fails(self) -> None:
+    @suppress_errors
+    def fail(self) -> None:
         """An exception leaves the application: its server answers 500, unless an answer has begun."""
         self.status = self.status or 500
         self.done()
 
-    @harmless
+    @suppress_errors
     def done(self) -> None:
         if self.began is not None:
             took, self.began = perf_counter_ns() - self.began, None
@@ -111,7 +113,7 @@ def set_route(place: dict[str, Any], route: Any) -> None:
         request.route = str(route)
 
 
-@harmless
+@suppress_errors
 def add_mount(scope: dict[str, Any], mount: Any) -> None:
     """The framework has chosen an application that is mounted, below those that were chosen before."""
     if _KEY in scope or scope is current_scope.get(None):
@@ -121,8 +123,8 @@ def add_mount(scope: dict[str, Any], mount: Any) -> None:
 # --- WSGI ----------------------------------------------------------------------------------
 
 
-@harmless
-def _seen_in_environ(environ: dict[str, Any]) -> Request | None:
+@suppress_errors
+def _begin_wsgi_request(environ: dict[str, Any]) -> Request | None:
     if _KEY in environ:
         return None
     request = environ[_KEY] = Request(
@@ -133,7 +135,7 @@ def _seen_in_environ(environ: dict[str, Any]) -> Request | None:
     return request
 
 
-def _header(headers: Any, name: Any) -> Any:
+def _find_header(headers: Any, name: Any) -> Any:
     return next((value for key, value in headers if key.lower() == name), 0)
 
 
@@ -156,7 +158,7 @@ class _Body:
         except StopIteration:
             self._request.done()
             raise
-        self._request.carries(piece)
+        self._request.count_bytes(piece)
         return piece
 
     def __getattr__(self, name: str) -> Any:
@@ -175,12 +177,12 @@ class _Body:
             self._request.done()
 
 
-def _answer(request: Request, environ: dict[str, Any], body: Any) -> Any:
+def _wrap_answer(request: Request, environ: dict[str, Any], body: Any) -> Any:
     """What the server gets.  A list stays one, since servers ask its length; a file of the server's stays one, since it may send
     it without reading: its size is its Content-Length then."""
     if isinstance(body, (list, tuple)):
         for piece in body:
-            request.carries(piece)
+            request.count_bytes(piece)
     elif not _is_file(environ, body):
         return _Body(request, body)
     request.done()
@@ -192,19 +194,19 @@ def _is_file(environ: dict[str, Any], body: Any) -> bool:
     return isinstance(kind, type) and isinstance(body, kind)
 
 
-def _starting(request: Request, start_response: Any) -> Any:
+def _wrap_start_response(request: Request, start_response: Any) -> Any:
     """start_response() that notes the status, and the bytes that go through write()."""
 
-    @harmless
+    @suppress_errors
     def note(status: str, headers: Any) -> None:
-        request.answers(status[:3], _header(headers, "content-length"))
+        request.set_status(status[:3], _find_header(headers, "content-length"))
 
     def starting(status: str, headers: Any, *error: Any) -> Any:
         write = start_response(status, headers, *error)
         note(status, headers)
 
         def writing(data: bytes) -> Any:
-            request.carries(data)
+            request.count_bytes(data)
             return write(data)
 
         return writing
@@ -212,19 +214,19 @@ def _starting(request: Request, start_response: Any) -> Any:
     return starting
 
 
-def around_wsgi(call: Any) -> Any:
+def wrap_wsgi(call: Any) -> Any:
     """call(application, environ, start_response) with the probes around it, for a class's method."""
 
     def called(self: Any, environ: dict[str, Any], start_response: Any) -> Any:
-        request = _seen_in_environ(environ) if _start or _done else None
+        request = _begin_wsgi_request(environ) if _start or _done else None
         if request is None:
             return call(self, environ, start_response)
         try:
-            return _answer(
-                request, environ, call(self, environ, _starting(request, start_response))
+            return _wrap_answer(
+                request, environ, call(self, environ, _wrap_start_response(request, start_response))
             )
         except BaseException:
-            request.fails()
+            request.fail()
             raise
 
     return called
@@ -236,7 +238,7 @@ class WSGI:
     def __init__(self, application: Any) -> None:
         self.application = application
 
-    @around_wsgi
+    @wrap_wsgi
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
         return self.application(environ, start_response)
 
@@ -244,41 +246,43 @@ class WSGI:
 # --- ASGI ----------------------------------------------------------------------------------
 
 
-@harmless
-def _seen_in_scope(scope: dict[str, Any]) -> Request | None:
+@suppress_errors
+def _begin_asgi_request(scope: dict[str, Any]) -> Request | None:
     if scope["type"] != "http" or _KEY in scope:
         return None
-    traceparent = _header(scope.get("headers", ()), b"traceparent")
+    traceparent = _find_header(scope.get("headers", ()), b"traceparent")
     request = scope[_KEY] = Request(
         scope["method"], scope["path"], traceparent.decode("latin-1") if traceparent else ""
     )
     return request
 
 
-@harmless
+@suppress_errors
 def _note_message(request: Request, message: dict[str, Any]) -> None:
     if message["type"] == "http.response.start":
-        request.answers(message["status"], _header(message.get("headers", ()), b"content-length"))
+        request.set_status(
+            message["status"], _find_header(message.get("headers", ()), b"content-length")
+        )
     elif message["type"] == "http.response.body":
-        request.carries(message.get("body", b""))
+        request.count_bytes(message.get("body", b""))
 
 
-@harmless
+@suppress_errors
 def _note_end(request: Request, scope: dict[str, Any], message: dict[str, Any]) -> None:
     """After a message: the last one ends the request, whatever the application does behind it."""
     if message["type"] == "http.response.body" and not message.get("more_body", False):
-        _take_route(request, scope)
+        _set_asgi_route(request, scope)
         request.done()
 
 
-@harmless
-def _take_route(request: Request, scope: dict[str, Any]) -> None:
+@suppress_errors
+def _set_asgi_route(request: Request, scope: dict[str, Any]) -> None:
     """Takes the route that Starlette or FastAPI has left in the scope, below the mounts that lead to it."""
     if not request.route:
-        request.route = route_of(scope)
+        request.route = read_route(scope)
 
 
-def route_of(scope: dict[str, Any]) -> str:
+def read_route(scope: dict[str, Any]) -> str:
     """The route that Starlette or FastAPI has left in the scope, below the mounts that lead to it; or ""."""
     mount, mounted = scope.get(_MOUNTS, (None, ""))
     route, path = scope.get("route"), ""
@@ -290,13 +294,13 @@ def route_of(scope: dict[str, Any]) -> str:
     return mounted + path
 
 
-def around_asgi(call: Any) -> Any:
+def wrap_asgi(call: Any) -> Any:
     """call(application, scope, receive, send), a coroutine function, with the probes around it."""
 
     async def called(self: Any, scope: dict[str, Any], receive: Any, send: Any) -> Any:
         if _slow_callback or _callback_done:
             current_scope.set(scope)
-        request = _seen_in_scope(scope) if _start or _done else None
+        request = _begin_asgi_request(scope) if _start or _done else None
         if request is None:
             return await call(self, scope, receive, send)
 
@@ -308,10 +312,10 @@ def around_asgi(call: Any) -> Any:
         try:
             result = await call(self, scope, receive, sending)
         except BaseException:
-            _take_route(request, scope)
-            request.fails()
+            _set_asgi_route(request, scope)
+            request.fail()
             raise
-        _take_route(request, scope)
+        _set_asgi_route(request, scope)
         request.done()
         return result
 
@@ -324,6 +328,6 @@ class ASGI:
     def __init__(self, application: Any) -> None:
         self.application = application
 
-    @around_asgi
+    @wrap_asgi
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
         return await self.application(scope, receive, send)

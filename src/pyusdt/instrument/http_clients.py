@@ -12,15 +12,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import wrap_calls
-from .core import harmless, name_of
-from .probes import probes
+from .core import suppress_errors, type_name
+from .probes import provider_probes
 
-__all__ = ["around", "around_async", "begin", "is_traced"]
+__all__ = ["wrap_send", "wrap_async_send", "begin_request", "is_traced"]
 
-_start, _done = probes("client")
+_start, _done = provider_probes("client")
 
 
-class _Sent:
+class _ClientRequest:
     """One request that is traced, until its answer's head is there, or an exception."""
 
     __slots__ = ("began", "method", "status", "url")
@@ -35,29 +35,31 @@ class _Sent:
         _start(self.method, self.url)
         self.began = perf_counter_ns()
 
-    @harmless
+    @suppress_errors
     def done(self, answer: Any, error: BaseException | None = None) -> None:
         took = perf_counter_ns() - self.began
         status = -1 if error is not None else getattr(answer, self.status)
         _done(
-            self.url, status, took, self.method, name_of(type(error)) if error is not None else ""
+            self.url, status, took, self.method, type_name(type(error)) if error is not None else ""
         )
 
 
-@harmless
-def begin(method: Any, url: Any, status: str = "status_code") -> _Sent:
+@suppress_errors
+def begin_request(method: Any, url: Any, status: str = "status_code") -> _ClientRequest:
     """A request that is traced; status: the attribute of its answer that is the number."""
-    return _Sent(method, url, status)
+    return _ClientRequest(method, url, status)
 
 
-@harmless
-def _sent(_client: Any, request: Any, *_more: Any, **_named: Any) -> _Sent | None:
-    return begin(request.method, request.url) if _start or _done else None
+@suppress_errors
+def _begin_sent_request(
+    _client: Any, request: Any, *_more: Any, **_named: Any
+) -> _ClientRequest | None:
+    return begin_request(request.method, request.url) if _start or _done else None
 
 
 def is_traced() -> bool:
     return bool(_start or _done)
 
 
-around = wrap_calls.around(_sent)
-around_async = wrap_calls.around_async(_sent)
+wrap_send = wrap_calls.wrap_call(_begin_sent_request)
+wrap_async_send = wrap_calls.wrap_async_call(_begin_sent_request)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from .core import wrap_method
-from .http_clients import around, around_async
+from .http_clients import wrap_async_send, wrap_send
 
 
-def see_requests(httpx: Any) -> None:
-    wrap_method(httpx.Client, "send", around)
-    wrap_method(httpx.AsyncClient, "send", around_async)
+def install_requests(httpx: Any) -> None:
+    wrap_method(httpx.Client, "send", wrap_send)
+    wrap_method(httpx.AsyncClient, "send", wrap_async_send)

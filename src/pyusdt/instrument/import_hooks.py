@@ -13,19 +13,19 @@ from typing import Any
 
 from pyusdt.import_callbacks import call_when_imported
 
-from .core import harmless, note
+from .core import record_failure, suppress_errors
 
-_asked: set[str] = set()
+_requested: set[str] = set()
 
 
-def when_imported(module: str, hook: str, function: str) -> None:
-    if module not in _asked:
-        _asked.add(module)
+def install_when_imported(module: str, hook: str, function: str) -> None:
+    if module not in _requested:
+        _requested.add(module)
         call_when_imported(
-            module, partial(_arrived, hook, function), partial(note, "arrival.observe")
+            module, partial(_run_hook, hook, function), partial(record_failure, "arrival.observe")
         )
 
 
-@harmless
-def _arrived(hook: str, function: str, module: Any) -> None:
+@suppress_errors
+def _run_hook(hook: str, function: str, module: Any) -> None:
     getattr(import_module(hook), function)(module)

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core import harmless
-from .probes import probes
+from .core import suppress_errors
+from .probes import provider_probes
 
-(_record,) = probes("log")
+(_record,) = provider_probes("log")
 
 
-@harmless
-def _note(record: Any) -> None:
+@suppress_errors
+def _fire_record(record: Any) -> None:
     _record(record.levelno, record.name, record.getMessage())
 
 
-def see_records(logging: Any) -> None:
+def install_records(logging: Any) -> None:
     make = logging.getLogRecordFactory()
 
     def make_record(*args: Any, **keywords: Any) -> Any:
         record = make(*args, **keywords)
         if _record:
-            _note(record)
+            _fire_record(record)
         return record
 
     logging.setLogRecordFactory(make_record)

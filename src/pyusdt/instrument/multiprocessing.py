@@ -9,11 +9,11 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
-from .core import function_name, harmless, wrap_method
-from .probes import probes
-from .wrap_calls import around
+from .core import function_name, suppress_errors, wrap_method
+from .probes import provider_probes
+from .wrap_calls import wrap_call
 
-_start, _done = probes("process")
+_start, _done = provider_probes("process")
 
 
 class _Process:
@@ -29,7 +29,7 @@ class _Process:
         _start(self.name, self.function)
         self.began = perf_counter_ns()
 
-    @harmless
+    @suppress_errors
     def done(self, status: Any, _error: BaseException | None = None) -> None:
         _done(
             self.name,
@@ -39,10 +39,10 @@ class _Process:
         )
 
 
-@harmless
-def _begin(process: Any, *_more: Any, **_named: Any) -> _Process | None:
+@suppress_errors
+def _begin_process(process: Any, *_more: Any, **_named: Any) -> _Process | None:
     return _Process(process) if _start or _done else None
 
 
-def see_processes(process: Any) -> None:
-    wrap_method(process.BaseProcess, "_bootstrap", around(_begin))
+def install_processes(process: Any) -> None:
+    wrap_method(process.BaseProcess, "_bootstrap", wrap_call(_begin_process))

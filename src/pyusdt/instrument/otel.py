@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .core import harmless, wrap_method
-from .probes import probes
+from .core import suppress_errors, wrap_method
+from .probes import provider_probes
 
-_start, _end = probes("otel")
+_start, _end = provider_probes("otel")
 _KEY = "_pyusdt"  # a tracer provider that has our processor
 
 
-@harmless
+@suppress_errors
 def _note_start(span: Any) -> None:
     context, parent = span.context, span.parent
     _start(
@@ -31,7 +31,7 @@ def _note_start(span: Any) -> None:
     )
 
 
-@harmless
+@suppress_errors
 def _note_end(span: Any) -> None:
     context = span.context
     _end(
@@ -66,7 +66,7 @@ class _Processor:
         return True
 
 
-def _recording(result: Any) -> Any:
+def _record_dropped(result: Any) -> Any:
     """The same decision, but a dropped span is recorded, and not exported."""
     from opentelemetry.sdk.trace.sampling import Decision, SamplingResult
 
@@ -75,7 +75,7 @@ def _recording(result: Any) -> Any:
     return SamplingResult(Decision.RECORD_ONLY, result.attributes, result.trace_state)
 
 
-_safely_recording = harmless(_recording)
+_safely_record_dropped = suppress_errors(_record_dropped)
 
 
 class _Sampler:
@@ -86,14 +86,14 @@ class _Sampler:
 
     def should_sample(self, *arguments: Any, **named: Any) -> Any:
         result = self._sampler.should_sample(*arguments, **named)
-        return (_safely_recording(result) or result) if _start or _end else result
+        return (_safely_record_dropped(result) or result) if _start or _end else result
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sampler, name)
 
 
-@harmless
-def _watch(provider: Any) -> None:
+@suppress_errors
+def _watch_provider(provider: Any) -> None:
     """A tracer provider, with the tracers that it has made already."""
     if getattr(provider, _KEY, False):
         return
@@ -104,17 +104,17 @@ def _watch(provider: Any) -> None:
         tracer.sampler = sampler
 
 
-def see_spans(trace: Any) -> None:
+def install_spans(trace: Any) -> None:
     from opentelemetry import trace as api
 
     def around(make: Any) -> Any:
         def __init__(self: Any, *arguments: Any, **named: Any) -> None:
             make(self, *arguments, **named)
-            _watch(self)
+            _watch_provider(self)
 
         return __init__
 
     wrap_method(trace.TracerProvider, "__init__", around)
     present = getattr(api, "_TRACER_PROVIDER", None)  # get_tracer_provider() would make one
     if isinstance(present, trace.TracerProvider):
-        _watch(present)
+        _watch_provider(present)

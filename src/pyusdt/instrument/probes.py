@@ -14,15 +14,15 @@ from pyusdt.providers import Provider
 if TYPE_CHECKING:
     from pyusdt._core import Probe
 
-_made: dict[str, dict[str, Probe]] = {}
+_probes: dict[str, dict[str, Probe]] = {}
 
 
-def probes(provider: str) -> tuple[Probe, ...]:
+def provider_probes(provider: str) -> tuple[Probe, ...]:
     """All probes of a provider of the table, in its order."""
-    if provider not in _made:
+    if provider not in _probes:
         own = Provider(provider)
-        _made[provider] = {
+        _probes[provider] = {
             name: own.probe(name, **arguments)
             for name, arguments in FRAMEWORK_PROBES[provider].items()
         }
-    return tuple(_made[provider].values())
+    return tuple(_probes[provider].values())

@@ -9,28 +9,28 @@ from __future__ import annotations
 from typing import Any
 
 from .core import wrap_method
-from .db_queries import around_query, around_query_async
+from .db_queries import trace_query, trace_query_async
 
 _METHODS = ("execute", "executemany")
 
 
-def _around(execute: Any) -> Any:
+def _wrap_execute(execute: Any) -> Any:
     def executing(self: Any, query: Any, *arguments: Any, **named: Any) -> Any:
-        return around_query(self, query, execute, self, query, *arguments, **named)
+        return trace_query(self, query, execute, self, query, *arguments, **named)
 
     return executing
 
 
-def _around_async(execute: Any) -> Any:
+def _wrap_async_execute(execute: Any) -> Any:
     async def executing(self: Any, query: Any, *arguments: Any, **named: Any) -> Any:
-        return await around_query_async(self, query, execute, self, query, *arguments, **named)
+        return await trace_query_async(self, query, execute, self, query, *arguments, **named)
 
     return executing
 
 
-def see_queries(psycopg: Any) -> None:
+def install_queries(psycopg: Any) -> None:
     for name in _METHODS:
         for cursor in (psycopg.Cursor, psycopg.ServerCursor):
-            wrap_method(cursor, name, _around)
+            wrap_method(cursor, name, _wrap_execute)
         for cursor in (psycopg.AsyncCursor, psycopg.AsyncServerCursor):
-            wrap_method(cursor, name, _around_async)
+            wrap_method(cursor, name, _wrap_async_execute)

@@ -10,18 +10,18 @@ from functools import lru_cache, update_wrapper
 from typing import Any
 
 from . import dbapi
-from .core import harmless
+from .core import suppress_errors
 
-_kept = lru_cache(maxsize=256)  # of classes: programs have few
+_keep_classes = lru_cache(maxsize=256)  # of classes: programs have few
 
 
-@_kept
-def _cursors(kind: type) -> Any:
+@_keep_classes
+def _cursor_class(kind: type) -> Any:
     return dbapi.cursor(kind)
 
 
-@_kept
-def _connections(kind: type, cursors: type) -> Any:
+@_keep_classes
+def _connection_class(kind: type, cursors: type) -> Any:
     """A class of connections like this one, all of whose cursors fire."""
 
     def cursor(
@@ -30,7 +30,7 @@ def _connections(kind: type, cursors: type) -> Any:
         return kind.cursor(  # type: ignore[attr-defined]
             self,
             name,
-            _traced(cursor_factory or self.cursor_factory or cursors),
+            _traced_cursor_factory(cursor_factory or self.cursor_factory or cursors),
             *arguments,
             **named,
         )
@@ -38,24 +38,27 @@ def _connections(kind: type, cursors: type) -> Any:
     return type(kind.__name__, (kind,), {"cursor": cursor})
 
 
-def _traced(factory: Any) -> Any:
+def _traced_cursor_factory(factory: Any) -> Any:
     """A function that makes cursors is left as it is."""
-    return _cursors(factory) if isinstance(factory, type) else factory
+    return _cursor_class(factory) if isinstance(factory, type) else factory
 
 
-@harmless
-def _factory(asked: Any, extensions: Any) -> Any:
+@suppress_errors
+def _traced_connection_factory(asked: Any, extensions: Any) -> Any:
     kind = asked or extensions.connection
-    return _connections(kind, extensions.cursor) if isinstance(kind, type) else kind
+    return _connection_class(kind, extensions.cursor) if isinstance(kind, type) else kind
 
 
-def see_queries(psycopg2: Any) -> None:
+def install_queries(psycopg2: Any) -> None:
     connect = psycopg2.connect
 
     def connecting(
         dsn: Any = None, connection_factory: Any = None, *arguments: Any, **named: Any
     ) -> Any:
-        factory = _factory(connection_factory, psycopg2.extensions) or connection_factory
+        factory = (
+            _traced_connection_factory(connection_factory, psycopg2.extensions)
+            or connection_factory
+        )
         return connect(dsn, factory, *arguments, **named)
 
     psycopg2.connect = update_wrapper(connecting, connect)

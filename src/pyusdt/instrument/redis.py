@@ -9,14 +9,14 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from .core import harmless, name_of, wrap_method
-from .probes import probes
-from .wrap_calls import around, around_async
+from .core import suppress_errors, type_name, wrap_method
+from .probes import provider_probes
+from .wrap_calls import wrap_async_call, wrap_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_start, _done = probes("cache")
+_start, _done = provider_probes("cache")
 _READS = frozenset(
     ("GET", "GETDEL", "GETEX", "HGET")
 )  # None is their answer where there is nothing
@@ -34,39 +34,42 @@ class _Command:
         _start(self.name, self.key)
         self.began = perf_counter_ns()
 
-    @harmless
+    @suppress_errors
     def done(self, result: Any, error: BaseException | None = None) -> None:
         took = perf_counter_ns() - self.began
         hit = -1 if error is not None or self.name not in _READS else int(result is not None)
-        _done(self.name, self.key, hit, took, name_of(type(error)) if error is not None else "")
+        _done(self.name, self.key, hit, took, type_name(type(error)) if error is not None else "")
 
 
-@harmless
-def _command(_client: Any, name: Any, *arguments: Any, **_named: Any) -> _Command | None:
+@suppress_errors
+def _begin_command(_client: Any, name: Any, *arguments: Any, **_named: Any) -> _Command | None:
     if not (_start or _done):
         return None
     name = str(name).upper()
     return _Command(name, arguments[0] if arguments and name not in _SECRETS else "")
 
 
-@harmless
-def _pipeline(*_arguments: Any, **_named: Any) -> _Command | None:
+@suppress_errors
+def _begin_pipeline(*_arguments: Any, **_named: Any) -> _Command | None:
     return _Command("PIPELINE", "") if _start or _done else None
 
 
-def _seer(client: str, pipeline: str, wrapped: Callable[[Any], Any]) -> Callable[[Any], None]:
+def _make_installer(
+    client: str, pipeline: str, wrapped: Callable[[Any], Any]
+) -> Callable[[Any], None]:
     """What sees the commands of a module's classes of these names; wrapped: puts a hook around a method."""
 
-    def see(module: Any) -> None:
-        wrap_method(getattr(module, client), "execute_command", wrapped(_command))
-        wrap_method(getattr(module, pipeline), "execute", wrapped(_pipeline))
+    def install(module: Any) -> None:
+        wrap_method(getattr(module, client), "execute_command", wrapped(_begin_command))
+        wrap_method(getattr(module, pipeline), "execute", wrapped(_begin_pipeline))
 
-    return see
+    return install
 
 
-see_commands, see_async_commands = (
-    _seer("Redis", "Pipeline", each) for each in (around, around_async)
+install_commands, install_async_commands = (
+    _make_installer("Redis", "Pipeline", each) for each in (wrap_call, wrap_async_call)
 )
-see_commands_of_clusters, see_async_commands_of_clusters = (
-    _seer("RedisCluster", "ClusterPipeline", each) for each in (around, around_async)
+install_commands_of_clusters, install_async_commands_of_clusters = (
+    _make_installer("RedisCluster", "ClusterPipeline", each)
+    for each in (wrap_call, wrap_async_call)
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from .core import wrap_method
-from .http_clients import around
+from .http_clients import wrap_send
 
 
-def see_requests(sessions: Any) -> None:
-    wrap_method(sessions.Session, "send", around)
+def install_requests(sessions: Any) -> None:
+    wrap_method(sessions.Session, "send", wrap_send)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
-from .core import harmless, wrap_method
-from .probes import probes
-from .wrap_calls import around
+from .core import suppress_errors, wrap_method
+from .probes import provider_probes
+from .wrap_calls import wrap_call
 
-_start, _done = probes("task")
+_start, _done = provider_probes("task")
 
 
 class _Job:
@@ -26,7 +26,7 @@ class _Job:
         _start(self.name, self.id, job.description if isinstance(job.description, str) else "")
         self.began = perf_counter_ns()
 
-    @harmless
+    @suppress_errors
     def done(self, _result: Any, error: BaseException | None = None) -> None:
         _done(
             self.name,
@@ -36,10 +36,10 @@ class _Job:
         )
 
 
-@harmless
-def _begin(job: Any) -> _Job | None:
+@suppress_errors
+def _begin_job(job: Any) -> _Job | None:
     return _Job(job) if _start or _done else None
 
 
-def see_jobs(job: Any) -> None:
-    wrap_method(job.Job, "perform", around(_begin))
+def install_jobs(job: Any) -> None:
+    wrap_method(job.Job, "perform", wrap_call(_begin_job))

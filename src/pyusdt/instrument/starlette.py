@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from .core import wrap_method
-from .http import add_mount, around_asgi
+from .http import add_mount, wrap_asgi
 
 
-def see_requests(applications: Any) -> None:
-    wrap_method(applications.Starlette, "__call__", around_asgi)
+def install_requests(applications: Any) -> None:
+    wrap_method(applications.Starlette, "__call__", wrap_asgi)
 
 
-def see_mounts(routing: Any) -> None:
+def install_mounts(routing: Any) -> None:
     """A route's path begins where its application is mounted."""
 
     def around(handle: Any) -> Any:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from .core import harmless, wrap_method
-from .probes import probes
-from .wrap_calls import around
+from .core import suppress_errors, wrap_method
+from .probes import provider_probes
+from .wrap_calls import wrap_call
 
-(_record,) = probes("log")
+(_record,) = provider_probes("log")
 _LEVELS = {
     "critical": 50,
     "fatal": 50,
@@ -39,14 +39,14 @@ class _Event:
         logger = values.get("logger", bound._context.get("logger"))
         self.logger = logger if isinstance(logger, str) else ""
 
-    @harmless
+    @suppress_errors
     def done(self, _result: Any, error: BaseException | None = None) -> None:
         if error is None:  # DropEvent: a processor has dropped it
             _record(self.level, self.logger, self.event)
 
 
-@harmless
-def _begin(bound: Any, method: str, event: Any, values: Any) -> _Event | None:
+@suppress_errors
+def _begin_event(bound: Any, method: str, event: Any, values: Any) -> _Event | None:
     return (
         _Event(bound, method, event, values)
         if _record and not isinstance(bound._logger, logging.Logger)
@@ -54,5 +54,5 @@ def _begin(bound: Any, method: str, event: Any, values: Any) -> _Event | None:
     )
 
 
-def see_records(base: Any) -> None:
-    wrap_method(base.BoundLoggerBase, "_process_event", around(_begin))
+def install_records(base: Any) -> None:
+    wrap_method(base.BoundLoggerBase, "_process_event", wrap_call(_begin_event))

@@ -2,7 +2,7 @@
 
 In:      begin(*arguments, **named) with what the method is called with: an object whose done(result, error) is called at the end,
          or None where this call is not traced.
-Out:     around(begin), around_async(begin), before(note): for wrap_method().
+Out:     wrap_call(begin), wrap_async_call(begin), call_before(note): for wrap_method().
 Always:  results and exceptions go through unchanged.  begin() and done() must be harmless (core.py).
 """
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["around", "around_async", "before"]
+__all__ = ["wrap_call", "wrap_async_call", "call_before"]
 
 
-def around(begin: Callable[..., Any]) -> Callable[[Any], Any]:
+def wrap_call(begin: Callable[..., Any]) -> Callable[[Any], Any]:
     def around_method(method: Any) -> Any:
         def called(*arguments: Any, **named: Any) -> Any:
             traced = begin(*arguments, **named)
@@ -35,7 +35,7 @@ def around(begin: Callable[..., Any]) -> Callable[[Any], Any]:
     return around_method
 
 
-def around_async(begin: Callable[..., Any]) -> Callable[[Any], Any]:
+def wrap_async_call(begin: Callable[..., Any]) -> Callable[[Any], Any]:
     """The same of a coroutine function."""
 
     def around_method(method: Any) -> Any:
@@ -56,7 +56,7 @@ def around_async(begin: Callable[..., Any]) -> Callable[[Any], Any]:
     return around_method
 
 
-def before(note: Callable[..., Any]) -> Callable[[Any], Any]:
+def call_before(note: Callable[..., Any]) -> Callable[[Any], Any]:
     """note() is called with what the method is called with, before it."""
 
     def around_method(method: Any) -> Any:

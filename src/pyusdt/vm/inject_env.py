@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 
-DEAF = "with %s Python takes nothing from its environment"
+ISOLATED = "with %s Python takes nothing from its environment"
 START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start")
 
 
-def environment(
+def make_environment(
     pid: int, *, audit: bool = False, children: bool = False, hooks: bool = False
 ) -> dict[str, str]:
     """The variables for a process; pid: the one that is meant, 0: whatever Python the command starts first.  children: they stay in

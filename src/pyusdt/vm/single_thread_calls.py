@@ -19,11 +19,11 @@ from pyusdt.import_callbacks import call_when_imported
 _CALLS = ("unshare", "setns")
 
 _INHERITED = frozenset((*_CALLS, "capset", "cap_set_proc", "landlock_restrict_self"))
-_NAMES = frozenset((*_INHERITED, "prctl", "seccomp", "seccomp_load", "syscall"))
+_OBSERVED = frozenset((*_INHERITED, "prctl", "seccomp", "seccomp_load", "syscall"))
 _PR_SET_SECCOMP = 22
 _SECCOMP_FILTER_FLAG_TSYNC = 1
 
-_NUMBERS = {
+_SYSCALL_NAMES = {
     "x86_64": {
         126: "capset",
         157: "prctl",
@@ -57,11 +57,11 @@ def wrap_calls() -> None:
     for name in _CALLS:
         call = getattr(os, name, None)
         if call is not None and not hasattr(call, "__wrapped__"):
-            setattr(os, name, _wrapped(call))
+            setattr(os, name, _pause_around(call))
     call_when_imported("ctypes", _wrap_ctypes, lambda _error: None)
 
 
-def _wrapped(call):
+def _pause_around(call):
     @wraps(call)
     def alone(*values, **named):
         with paused():
@@ -81,7 +81,7 @@ def _wrap_ctypes(ctypes):
         function = find(library, name)
         if (
             not isinstance(name, str)
-            or name not in _NAMES
+            or name not in _OBSERVED
             or type(function) is not library._FuncPtr
         ):
             return function
@@ -112,7 +112,7 @@ def _function_type(base, name):
 
 
 def _syscall_name(numbers):
-    return _NUMBERS.get(numbers[0]) if numbers and isinstance(numbers[0], int) else None
+    return _SYSCALL_NAMES.get(numbers[0]) if numbers and isinstance(numbers[0], int) else None
 
 
 def _sets_filter(call, numbers):

@@ -16,13 +16,13 @@ import sys
 
 OLDEST = 10  # minor version
 _NAME = re.compile(r"python(\d+(\.\d+)?t?)?$")
-_DEAF, _WITH_VALUE, _LAST = (
+_ISOLATING, _WITH_VALUE, _BEFORE_PROGRAM = (
     "IES",
     "WX",
     "cm",
 )  # letters of Python's options; behind the last ones stands the program
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_PATIENCE = 10  # s
+_ANSWER_TIMEOUT = 10  # s
 # "" is the folder that we are in, and is not the program's; sys is built in: nothing is imported before
 _QUESTION = """
 import sys
@@ -34,19 +34,19 @@ print(util.find_spec('pyusdt') is not None)
 """
 
 
-def line_of(words: list[str]) -> list[str] | None:
+def find_interpreter_line(words: list[str]) -> list[str] | None:
     """The command line of the interpreter that runs the command: its own, or that of the first line of a script; None: the command
     is no Python, or none that could be told before it runs."""
     if is_python(words[0]):
         return words
     path = shutil.which(words[0])
-    first = _first_line(path) if path else []
+    first = _read_shebang(path) if path else []
     if first[:1] and os.path.basename(first[0]) == "env":
         first = [word for word in first[1:] if word != "-S"]
     return [*first, str(path), *words[1:]] if first and is_python(first[0]) else None
 
 
-def _first_line(path: str) -> list[str]:
+def _read_shebang(path: str) -> list[str]:
     """The words behind #!, if there are some."""
     try:
         with open(path, "rb") as file:
@@ -60,7 +60,7 @@ def is_python(path: str) -> bool:
     return _NAME.match(os.path.basename(path)) is not None
 
 
-def deaf(line: list[str]) -> str | None:
+def find_isolating_option(line: list[str]) -> str | None:
     """The option of a Python's command line that keeps it from reading its environment, or site.py; None: there is none, or it is
     no Python."""
     if not is_python(line[0]):
@@ -77,13 +77,13 @@ def deaf(line: list[str]) -> str | None:
             (
                 i
                 for i, letter in enumerate(letters)
-                if letter in _DEAF or letter in _LAST or letter in _WITH_VALUE
+                if letter in _ISOLATING or letter in _BEFORE_PROGRAM or letter in _WITH_VALUE
             ),
             None,
         )
-        if at is not None and letters[at] in _DEAF:
+        if at is not None and letters[at] in _ISOLATING:
             return f"-{letters[at]}"
-        if at is not None and letters[at] in _LAST:
+        if at is not None and letters[at] in _BEFORE_PROGRAM:
             return None
         value = at == len(letters) - 1
     return None
@@ -92,13 +92,13 @@ def deaf(line: list[str]) -> str | None:
 class Interpreter:
     """minor: of its version 3.x; lack: why the provider can not be in it, or None."""
 
-    __slots__ = ("lack", "minor")
+    __slots__ = ("reason", "minor")
 
-    def __init__(self, minor: int = sys.version_info[1], lack: str | None = None) -> None:
-        self.minor, self.lack = minor, lack
+    def __init__(self, minor: int = sys.version_info[1], reason: str | None = None) -> None:
+        self.minor, self.reason = minor, reason
 
 
-def interpreter(name: str) -> Interpreter:
+def inspect_interpreter(name: str) -> Interpreter:
     """What the interpreter is that a command line begins with; one that does not answer is taken for one like ours."""
     path = shutil.which(name)
     if path is None or os.path.realpath(path) == os.path.realpath(sys.executable):
@@ -109,17 +109,17 @@ def interpreter(name: str) -> Interpreter:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE,
+            timeout=_ANSWER_TIMEOUT,
             text=True,
             errors="replace",
             check=False,
         ).stdout.split()
     except (OSError, subprocess.TimeoutExpired):
         return Interpreter()
-    return _understood(path, answer)
+    return _parse_answer(path, answer)
 
 
-def _understood(path: str, answer: list[str]) -> Interpreter:
+def _parse_answer(path: str, answer: list[str]) -> Interpreter:
     if len(answer) < 3 or not (answer[0] + answer[1]).isdigit():
         return Interpreter()
     major, minor, has_pyusdt = int(answer[0]), int(answer[1]), answer[4:] == ["True"]

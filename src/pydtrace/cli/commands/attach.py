@@ -21,17 +21,17 @@ from pydtrace.remote_python.remote_exec import cancel_script
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
 from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
 
-from .attach_file import BRING, make_attach_file
+from .attach_file import LOADER, make_attach_file
 
 OLDEST = 14  # minor version of CPython that has sys.remote_exec
-PATIENCE = 5.0  # seconds
+PROVIDER_TIMEOUT = 5.0  # seconds
 
 
 class NotAttached(Exception):
     """Why not, and what can be done instead."""
 
 
-def _checked(pid: int) -> RemotePython:
+def _open_matching_python(pid: int) -> RemotePython:
     """The CPython of a process.  Only a pyusdt of the same version can be brought in, as the statement loads an extension of ours
     there, and from OLDEST on.  NotAttached."""
     try:
@@ -64,37 +64,37 @@ def _check_view(pid: int, paths: list[str]) -> None:
         )
 
 
-def attach(pid: int) -> None:
+def attach_provider(pid: int) -> None:
     """Returns once the provider is in the process.  NotAttached."""
     if has_python_provider(pid):
         return
     with watchdog(
         f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
-        PATIENCE + TIMEOUT,
+        PROVIDER_TIMEOUT + TIMEOUT,
     ):
-        python = _checked(pid)
+        python = _open_matching_python(pid)
         try:
             script = make_attach_file()
         except OSError as error:
             raise NotAttached(
                 f"process {pid}: the file that it would run cannot be made: {error.filename or ''}: {error.strerror}"
             ) from None
-        _check_view(pid, [script, BRING])
+        _check_view(pid, [script, LOADER])
         try:
             sys.remote_exec(pid, script)  # type: ignore[attr-defined]
         except (OSError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise NotAttached(f"process {pid}: {why}: {NoPyusdt.PYTHON_ADVICE}") from None
         try:
-            arrived = _wait(pid)
+            arrived = _wait_for_provider(pid)
         finally:
-            taken_back = _take_back(python, script)
+            taken_back = _withdraw_request(python, script)
         if not arrived and not has_python_provider(pid):
-            raise NotAttached(f"process {pid} {_why_not(pid, taken_back)}")
+            raise NotAttached(f"process {pid} {_explain_failure(pid, taken_back)}")
 
 
-def _wait(pid: int) -> bool:
-    end = time.monotonic() + PATIENCE
+def _wait_for_provider(pid: int) -> bool:
+    end = time.monotonic() + PROVIDER_TIMEOUT
     while not has_python_provider(pid):
         if time.monotonic() > end or not is_alive(pid):
             return False
@@ -102,7 +102,7 @@ def _wait(pid: int) -> bool:
     return True
 
 
-def _take_back(python: RemotePython, script: str) -> bool:
+def _withdraw_request(python: RemotePython, script: str) -> bool:
     """Whether the process had not begun yet to run the script: it never will."""
     try:
         return bool(cancel_script(python, script))
@@ -110,9 +110,9 @@ def _take_back(python: RemotePython, script: str) -> bool:
         return False
 
 
-def _why_not(pid: int, taken_back: bool) -> str:
+def _explain_failure(pid: int, taken_back: bool) -> str:
     if not is_alive(pid):
         return "has ended"
     if taken_back:
-        return f"has not run our statement within {PATIENCE:g} s, and will not run it: it waits in code that is not Python's. Try again when it runs Python"
-    return f"has begun to run our statement, but has no provider after {PATIENCE:g} s: its standard error says why"
+        return f"has not run our statement within {PROVIDER_TIMEOUT:g} s, and will not run it: it waits in code that is not Python's. Try again when it runs Python"
+    return f"has begun to run our statement, but has no provider after {PROVIDER_TIMEOUT:g} s: its standard error says why"

@@ -19,34 +19,34 @@ import stat
 from pydtrace._tracer import find_rundir
 from pyusdt.vm.inject_env import START
 
-_OF_ROOT = (
+_ROOT_FOLDER = (
     "/run/pyusdt"  # not below /tmp or /dev/shm: there everybody could make it before root does
 )
-_STATEMENT = "exec('exec(compile(open(p).read(), p, \"exec\"), n); n[\"bring\"](False)', {{'p': {0!r}, 'n': {{'__file__': {0!r}}}}})\n"
-BRING = os.path.join(START, "load_provider.py")
+_STATEMENT = "exec('exec(compile(open(p).read(), p, \"exec\"), n); n[\"load_provider\"](False)', {{'p': {0!r}, 'n': {{'__file__': {0!r}}}}})\n"
+LOADER = os.path.join(START, "load_provider.py")
 
 
 def make_attach_file() -> str:
     """The path; the file is there.  Raises OSError, with what is wrong in its text."""
-    text = _STATEMENT.format(BRING).encode()
+    text = _STATEMENT.format(LOADER).encode()
     name = f"attach-{hashlib.sha256(text).hexdigest()[:16]}.py"
-    folder = _folder()
+    folder = _make_folder()
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _check_owner(fd, folder)
-        if not _is_there(fd, name, text):
-            _write(fd, name, text)
+        if not _has_content(fd, name, text):
+            _write_atomically(fd, name, text)
     finally:
         os.close(fd)
     return os.path.join(folder, name)
 
 
-def _folder() -> str:
+def _make_folder() -> str:
     if os.geteuid() != 0:
         return find_rundir(os.getpid())  # another user's process cannot be attached to
     with contextlib.suppress(FileExistsError):
-        os.mkdir(_OF_ROOT, 0o755)
-    return _OF_ROOT
+        os.mkdir(_ROOT_FOLDER, 0o755)
+    return _ROOT_FOLDER
 
 
 def _check_owner(fd: int, folder: str) -> None:
@@ -55,11 +55,11 @@ def _check_owner(fd: int, folder: str) -> None:
         raise PermissionError(
             errno.EPERM, "others than this user can write there: chown and chmod go-w help", folder
         )
-    if folder == _OF_ROOT and stat.S_IMODE(found.st_mode) != 0o755:
+    if folder == _ROOT_FOLDER and stat.S_IMODE(found.st_mode) != 0o755:
         os.fchmod(fd, 0o755)  # root's umask can be stricter
 
 
-def _is_there(folder: int, name: str, text: bytes) -> bool:
+def _has_content(folder: int, name: str, text: bytes) -> bool:
     try:
         fd = os.open(
             name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
@@ -78,7 +78,7 @@ def _is_there(folder: int, name: str, text: bytes) -> bool:
         os.close(fd)
 
 
-def _write(folder: int, name: str, text: bytes) -> None:
+def _write_atomically(folder: int, name: str, text: bytes) -> None:
     """Under another name first: who opens it by its own sees all of it, and what had the name is replaced, not removed."""
     made = f".{name}.{os.getpid()}"
     with contextlib.suppress(FileNotFoundError):

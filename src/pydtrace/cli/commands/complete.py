@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 
-from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.options import PARSERS
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     Offers = list[tuple[str, str]]
 
 _PROBES, _PROCESSES, _OPTIONS, _WORDS = "probes", "processes", "options", "words"
-_VALUES = {"n": _PROBES, "P": _PROBES, "m": _PROBES, "f": _PROBES, "p": _PROCESSES, "x": _OPTIONS, "wait": _PROCESSES, "dump": _WORDS, "color": _WORDS}  # fmt: skip
+_VALUE_KINDS = {"n": _PROBES, "P": _PROBES, "m": _PROBES, "f": _PROBES, "p": _PROCESSES, "x": _OPTIONS, "wait": _PROCESSES, "dump": _WORDS, "color": _WORDS}  # fmt: skip
 _PLAIN = re.compile(
     r"[\w:*.-]+"
 )  # other names are not offered: a process chooses its names, and the shell would interpret them
-_CLAUSE = frozenset(
+_CLAUSE_CHARACTERS = frozenset(
     "{/;"
 )  # the rest of the clause, behind one of these, is D, for which there are no offers
 
 
-def words(line: str) -> list[str]:
+def split_words(line: str) -> list[str]:
     """The words of a line, as a shell splits them; the last is the one that is being written.  A quote may be open, and a backslash
     may have nothing to quote yet."""
     if line.endswith("\\"):
@@ -51,44 +51,47 @@ def words(line: str) -> list[str]:
 # --- what there is to offer: (word, description) each -----------------------------------------
 
 
-def _probes() -> Offers:
+def _offer_probes() -> Offers:
     """One for each probe of the processes that run, of any process."""
     from . import list_command
 
     try:
-        probes = list_command.published()
+        probes = list_command.list_published()
     except list_command.NotFound:
         return []
     rows = {
         (each.provider.rstrip("0123456789"), each.name): each.arguments
-        for each in list_command.folded(probes)
+        for each in list_command.fold_families(probes)
     }
     offered = sorted(
-        (f"{provider}*:::{_of_family(name)}", f"probe of {provider}{_named(arguments)}")
+        (
+            f"{provider}*:::{_family_pattern(name)}",
+            f"probe of {provider}{_format_argument_names(arguments)}",
+        )
         for (provider, name), arguments in rows.items()
     )
     return [each for each in offered if _PLAIN.fullmatch(each[0])]
 
 
-def _named(arguments: str) -> str:
+def _format_argument_names(arguments: str) -> str:
     """The names of a found.Found's arguments, where there are some."""
     names = ", ".join(each.partition(":")[0] for each in arguments.split() if ":" in each)
     return f"({names})" if names else ""
 
 
-def _of_family(name: str) -> str:
+def _family_pattern(name: str) -> str:
     """found.folded()'s `user_trace-n0 … 950` as a pattern."""
     first, several, _ = name.partition(" … ")
     return first.rstrip("0123456789") + "*" if several else name
 
 
-def _processes() -> Offers:
+def _offer_processes() -> Offers:
     from pydtrace.process.process_names import display_name, list_named
 
     return [(str(pid), escape_for_terminal(display_name(pid))) for pid, _ in list_named()]
 
 
-def _settings() -> Offers:
+def _offer_options() -> Offers:
     return [
         (
             name,
@@ -100,66 +103,66 @@ def _settings() -> Offers:
     ]
 
 
-_OFFERS = {_PROBES: _probes, _PROCESSES: _processes, _OPTIONS: _settings}
+_OFFER_FUNCTIONS = {_PROBES: _offer_probes, _PROCESSES: _offer_processes, _OPTIONS: _offer_options}
 
 
 # --- pydtrace ---------------------------------------------------------------------------------
 
 
-def _awaits(word: str) -> Option | None:
+def _find_option_of_value(word: str) -> Option | None:
     """The option of pydtrace that takes the next word as its value, or None."""
     if word.startswith("--"):
-        found = [each for each in OURS if each.dashed == word]
+        found = [each for each in PYDTRACE_OPTIONS if each.flag == word]
     elif word.startswith("-") and len(word) > 1:
-        found = [each for each in DTRACE if each.name == word[-1]]
+        found = [each for each in DTRACE_OPTIONS if each.name == word[-1]]
     else:
         return None
     return found[0] if found and found[0].value and not found[0].optional else None
 
 
-def _pydtrace(before: list[str], word: str) -> Offers:
-    option = _awaits(before[-1]) if before else None
+def _complete_pydtrace(before: list[str], word: str) -> Offers:
+    option = _find_option_of_value(before[-1]) if before else None
     if option is not None:
-        return _offers(option, word)
+        return _offer_values(option, word)
     if word.startswith("--") and "=" in word:
         dashed, _, value = word.partition("=")
         return [
             (f"{dashed}={offer}", told)
-            for each in OURS
-            if each.dashed == dashed
-            for offer, told in _offers(each, value)
+            for each in PYDTRACE_OPTIONS
+            if each.flag == dashed
+            for offer, told in _offer_values(each, value)
         ]
     if word.startswith("-"):
-        listed = [each for each in (*DTRACE, *OURS) if each.words]
-        return [(each.dashed, each.words or "") for each in listed]
+        listed = [each for each in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if each.help]
+        return [(each.flag, each.help or "") for each in listed]
     return []
 
 
-def _offers(option: Option, word: str) -> Offers:
+def _offer_values(option: Option, word: str) -> Offers:
     """For the value of an option of cli/parsing/options_table.py."""
-    kind = _VALUES.get(option.name)
+    kind = _VALUE_KINDS.get(option.name)
     if kind == _WORDS:
-        return [(each, option.words or "") for each in (option.value or "").split("|")]
-    if kind is None or (kind == _PROBES and _CLAUSE & set(word)):
+        return [(each, option.help or "") for each in (option.value or "").split("|")]
+    if kind is None or (kind == _PROBES and _CLAUSE_CHARACTERS & set(word)):
         return []
-    return _OFFERS[kind]()
+    return _OFFER_FUNCTIONS[kind]()
 
 
 # --- pyusdt -----------------------------------------------------------------------------------
 
 
-def _pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Offers:
+def _complete_pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Offers:
     if not before:
-        return [(name, each.words) for name, each in commands.items() if each.words]
+        return [(name, each.help) for name, each in commands.items() if each.help]
     if before[0] not in commands:
         return []
-    made = commands[before[0]].parser()
+    made = commands[before[0]].make_parser()
     options = {
         text: each for each in made._actions for text in each.option_strings
     }  # argparse has no public list of them
     last = options.get(before[-1])
     if last is not None and last.nargs != 0:
-        return _processes() if last.dest == "pid" else []
+        return _offer_processes() if last.dest == "pid" else []
     if word.startswith("-"):
         return [(text, each.help or "") for text, each in options.items()]
     return [
@@ -173,47 +176,47 @@ def _pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Of
 # --- the shells -------------------------------------------------------------------------------
 
 
-def _bash(word: str, offers: Offers) -> list[str]:
+def _format_for_bash(word: str, offers: Offers) -> list[str]:
     """bash has split the word at : and =, and wants the part behind the last of them."""
     kept = max(word.rfind(":"), word.rfind("=")) + 1
     return [offer[kept:] for offer, _ in offers]
 
 
-def _zsh(_: str, offers: Offers) -> list[str]:
+def _format_for_zsh(_: str, offers: Offers) -> list[str]:
     return [offer.replace("\\", "\\\\").replace(":", "\\:") + f":{told}" for offer, told in offers]
 
 
-def _fish(_: str, offers: Offers) -> list[str]:
+def _format_for_fish(_: str, offers: Offers) -> list[str]:
     return [f"{offer}\t{told}" for offer, told in offers]
 
 
-SHELLS = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+SHELLS = {"bash": _format_for_bash, "zsh": _format_for_zsh, "fish": _format_for_fish}
 
 
-def offers(line: str, commands: Mapping[str, Command]) -> tuple[str, Offers]:
+def find_offers(line: str, commands: Mapping[str, Command]) -> tuple[str, Offers]:
     """(the word that is being written, the offers that begin with it).  commands: pyusdt's, main.Command by
     name."""
-    command, *before = words(line) or [""]
+    command, *before = split_words(line) or [""]
     if not before:
         return "", []
     *before, word = before
     name = os.path.basename(command)
     known = (
-        _pydtrace(before, word)
+        _complete_pydtrace(before, word)
         if name == "pydtrace"
-        else _pyusdt(before, word, commands)
+        else _complete_pyusdt(before, word, commands)
         if name == "pyusdt"
         else []
     )
     return word, [each for each in known if each[0].startswith(word)]
 
 
-def text(shell: str, line: str, commands: Mapping[str, Command]) -> str:
+def format_offers(shell: str, line: str, commands: Mapping[str, Command]) -> str:
     """The offers as the script of that shell reads them."""
-    return "".join(f"{each}\n" for each in SHELLS[shell](*offers(line, commands)))
+    return "".join(f"{each}\n" for each in SHELLS[shell](*find_offers(line, commands)))
 
 
-def script(shell: str) -> str:
+def read_completion_script(shell: str) -> str:
     """The text of a shell's own script."""
     path = os.path.join(
         os.path.dirname(os.path.dirname(__file__)), "completions", f"pyusdt.{shell}"

@@ -39,7 +39,7 @@ class Finding:
         return f"Finding({self.subject!r}, {self.good}, {self.text!r}, {self.advice!r})"
 
 
-def _read(path: str) -> str | None:
+def _read_small_file(path: str) -> str | None:
     """The text of a small file, or None."""
     try:
         with open(path, encoding="utf-8", errors="backslashreplace") as file:
@@ -48,7 +48,7 @@ def _read(path: str) -> str | None:
         return None
 
 
-def version_of(text: str) -> tuple[int, int]:
+def parse_version(text: str) -> tuple[int, int]:
     """(6, 18) for "6.18.3-amd64"; (0, 0) for a text that is no version."""
     match = re.match(r"(\d+)\.(\d+)", text)
     return (int(match[1]), int(match[2])) if match else (0, 0)
@@ -57,7 +57,7 @@ def version_of(text: str) -> tuple[int, int]:
 # --- the package -----------------------------------------------------------------------------
 
 
-def _module() -> Finding:
+def _check_module() -> Finding:
     from pyusdt import _core
 
     name = os.path.basename(_core.__file__)
@@ -84,7 +84,7 @@ def _module() -> Finding:
     return Finding("probes", True, f"{len(notes)} USDT probes in {_core.__file__}")
 
 
-def _run_directory() -> Finding:
+def _check_run_directory() -> Finding:
     from pydtrace._tracer import list_probes
 
     try:
@@ -109,7 +109,7 @@ def _run_directory() -> Finding:
     )
 
 
-def _cache() -> Finding:
+def _check_cache() -> Finding:
     from pyusdt.providers import Provider
 
     provider = Provider("pyusdt_doctor")
@@ -127,7 +127,7 @@ def _cache() -> Finding:
 # --- the virtual machines' own probes ----------------------------------------------------------
 
 
-def _python_vm() -> Finding:
+def _check_python_vm() -> Finding:
     version = sys.version_info
     how = (
         "sys.monitoring"
@@ -140,7 +140,7 @@ def _python_vm() -> Finding:
     return Finding("Python's probes", True, f"the provider python, by {how}; {attach}")
 
 
-def _erlang_vm() -> Finding:
+def _check_erlang_vm() -> Finding:
     """The emulator in the PATH; its release is told by the file that it starts by."""
     path = shutil.which("erl")
     if path is None:
@@ -151,9 +151,11 @@ def _erlang_vm() -> Finding:
             "not needed for Python; docs/guide/erlang-vm.md",
         )
     root = os.path.dirname(os.path.dirname(os.path.realpath(path)))
-    emulator, _, release = (_read(f"{root}/releases/start_erl.data") or "").partition(" ")
+    emulator, _, release = (_read_small_file(f"{root}/releases/start_erl.data") or "").partition(
+        " "
+    )
     text = f"{path}, OTP {release or 'of an unknown release'}: the provider erlang, after pyusdt_vm:enable() in a node"
-    if version_of(emulator) >= (13, 2):  # OTP 25.3's
+    if parse_version(emulator) >= (13, 2):  # OTP 25.3's
         return Finding("Erlang's probes", True, text)
     return Finding(
         "Erlang's probes",
@@ -166,7 +168,7 @@ def _erlang_vm() -> Finding:
 # --- the kernel ------------------------------------------------------------------------------
 
 
-def what_uprobes_do(version: tuple[int, int]) -> str:
+def describe_uprobes(version: tuple[int, int]) -> str:
     """How a kernel of this version runs a uprobe at one of our sites."""
     if version < (4, 20):
         return "a trap; it does not count semaphores up, so tracers must do it themselves (bpftrace -p, gdb)"
@@ -180,7 +182,7 @@ def what_uprobes_do(version: tuple[int, int]) -> str:
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
 
-def _tried() -> str:
+def _describe_trial() -> str:
     """Where the kernel engine attaches, found by its own trial; "" if this user may not attach."""
     from pydtrace.engine.kernel.attach import find_cheapest_nop
 
@@ -191,21 +193,21 @@ def _tried() -> str:
     return f"; the kernel engine attaches at {f'+{place}' if place else 'the nop'} here, as tried"
 
 
-def _uprobes() -> Finding:
+def _check_uprobes() -> Finding:
     release = platform.release()
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         return Finding(
             "uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS"
         )
     counts = os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset")
-    text = f"Linux {release}: {what_uprobes_do(version_of(release))}{_tried()}"
+    text = f"Linux {release}: {describe_uprobes(parse_version(release))}{_describe_trial()}"
     return Finding("uprobes", True, text if counts else f"{text}; no reference counters")
 
 
-def _rights() -> Finding:
+def _check_rights() -> Finding:
     mask = effective_capabilities()
     held = [name for name, bit in CAPABILITIES.items() if mask >> bit & 1]
-    lockdown = re.search(r"\[(\w+)\]", _read("/sys/kernel/security/lockdown") or "")
+    lockdown = re.search(r"\[(\w+)\]", _read_small_file("/sys/kernel/security/lockdown") or "")
     if lockdown and lockdown[1] == "confidentiality":
         return Finding(
             "kernel engine",
@@ -230,7 +232,7 @@ def _rights() -> Finding:
     )
 
 
-def _tracefs() -> Finding:
+def _check_tracefs() -> Finding:
     for path in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
         if os.path.exists(f"{path}/uprobe_events"):
             return Finding("tracefs", True, f"{path} (perf and stap use it)")
@@ -246,13 +248,13 @@ def _tracefs() -> Finding:
     )
 
 
-def _namespaces() -> Finding:
+def _check_namespaces() -> Finding:
     spaces = [f"/proc/{who}/ns/pid" for who in ("self", "1")]
     ours, first = (os.stat(path) if os.path.exists(path) else None for path in spaces)
     container = next(
         (name for name in ("/.dockerenv", "/run/.containerenv") if os.path.exists(name)), None
     )
-    mapped = (_read("/proc/self/uid_map") or "").split()
+    mapped = (_read_small_file("/proc/self/uid_map") or "").split()
     if mapped and mapped != ["0", "0", "4294967295"]:
         return Finding(
             "namespaces",
@@ -273,7 +275,7 @@ def _namespaces() -> Finding:
 TOOLS = ("bpftrace", "perf", "stap", "gdb")
 
 
-def _tools() -> Finding:
+def _check_tools() -> Finding:
     there = [name for name in TOOLS if shutil.which(name)]
     if not there:
         return Finding(
@@ -290,7 +292,7 @@ def is_dtrace(head: bytes) -> bool:
     return not (head.startswith(b"#!") and b"python" in head.splitlines()[0])
 
 
-def _dtrace() -> Finding:
+def _check_dtrace() -> Finding:
     path, instead = shutil.which("dtrace"), "not needed: pydtrace takes its place"
     if path is None:
         return Finding("dtrace(1)", None, "none", instead)
@@ -302,7 +304,7 @@ def _dtrace() -> Finding:
     )
 
 
-def _sip() -> Finding:
+def _check_sip() -> Finding:
     done = subprocess.run(["csrutil", "status"], capture_output=True, text=True, check=False)
     if "disabled" in done.stdout:
         return Finding("SIP", True, "off: dtrace works")
@@ -314,16 +316,24 @@ def _sip() -> Finding:
     )
 
 
-def here() -> list[Finding]:
+def check_machine() -> list[Finding]:
     """Findings about the machine and this Python."""
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.platform} {platform.machine()}"
-    checks = [_module, _run_directory, _cache, _python_vm, _erlang_vm]
-    checks += [_uprobes, _rights, _tracefs, _namespaces, _tools] if sys.platform == "linux" else []
-    checks += [_sip] if sys.platform == "darwin" else []
-    return [Finding("python", True, version), *map(_careful, [*checks, _dtrace]), *_other_builds()]
+    checks = [_check_module, _check_run_directory, _check_cache, _check_python_vm, _check_erlang_vm]
+    checks += (
+        [_check_uprobes, _check_rights, _check_tracefs, _check_namespaces, _check_tools]
+        if sys.platform == "linux"
+        else []
+    )
+    checks += [_check_sip] if sys.platform == "darwin" else []
+    return [
+        Finding("python", True, version),
+        *map(_run_check, [*checks, _check_dtrace]),
+        *_find_other_builds(),
+    ]
 
 
-def _other_builds() -> list[Finding]:
+def _find_other_builds() -> list[Finding]:
     """Of processes that this pyusdt can not trace."""
     from pydtrace._tracer import other_builds
 
@@ -333,12 +343,12 @@ def _other_builds() -> list[Finding]:
         return []
 
 
-def _careful(check: Callable[[], Finding]) -> Finding:
+def _run_check(check: Callable[[], Finding]) -> Finding:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - no state of the machine may end the diagnosis
         return Finding(
-            check.__name__.strip("_").replace("_", " "),
+            check.__name__.removeprefix("_check_").strip("_").replace("_", " "),
             False,
             f"can not be looked at: {error!r}",
             "this is a mistake in pyusdt: please report it",
@@ -348,7 +358,7 @@ def _careful(check: Callable[[], Finding]) -> Finding:
 # --- a process -------------------------------------------------------------------------------
 
 
-def process(pid: int) -> list[Finding]:
+def check_process(pid: int) -> list[Finding]:
     """Findings about a process that somebody wants to trace."""
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
@@ -361,7 +371,7 @@ def process(pid: int) -> list[Finding]:
                 "pgrep -f shows the ids of processes",
             )
         ]
-    name = _read(f"/proc/{pid}/comm") or "?"
+    name = _read_small_file(f"/proc/{pid}/comm") or "?"
     findings = [Finding(f"process {pid}", True, f"{name}, of uid {owner}")]
     if owner != os.geteuid() and os.geteuid() != 0:
         return [
@@ -370,14 +380,14 @@ def process(pid: int) -> list[Finding]:
         ]
     return [
         *findings,
-        _process_embedded(pid),
-        *_process_watcher(pid),
-        _process_sites(pid),
-        *_process_namespaces(pid),
+        _check_process_embedded(pid),
+        *_check_process_watcher(pid),
+        _check_process_sites(pid),
+        *_check_process_namespaces(pid),
     ]
 
 
-def _process_embedded(pid: int) -> Finding:
+def _check_process_embedded(pid: int) -> Finding:
     from pydtrace._tracer import find_published, list_probes
 
     try:
@@ -408,16 +418,17 @@ def _process_embedded(pid: int) -> Finding:
     return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")
 
 
-def _process_watcher(pid: int) -> Iterator[Finding]:
+def _check_process_watcher(pid: int) -> Iterator[Finding]:
     """Of a process that has the provider python without the thread that switches its probes on."""
     from . import list_command
 
     try:
         has_provider = any(
-            each.provider.startswith("pyvm") for each in list_command.in_process(pid)
+            each.provider.startswith("pyvm") for each in list_command.list_process_probes(pid)
         )
         threads = [
-            _read(f"/proc/{pid}/task/{thread}/comm") for thread in os.listdir(f"/proc/{pid}/task")
+            _read_small_file(f"/proc/{pid}/task/{thread}/comm")
+            for thread in os.listdir(f"/proc/{pid}/task")
         ]
     except (OSError, EngineError):
         return
@@ -431,14 +442,14 @@ def _process_watcher(pid: int) -> Iterator[Finding]:
         )
 
 
-def _process_sites(pid: int) -> Finding:
+def _check_process_sites(pid: int) -> Finding:
     from . import list_command
     from .semaphore_reader import LISTENERS
 
     try:
         probes = [
             each
-            for each in list_command.in_process(pid)
+            for each in list_command.list_process_probes(pid)
             if each.state != "-" and not each.provider.endswith(str(pid))
         ]  # the others have no site
     except list_command.NotFound as error:
@@ -468,7 +479,7 @@ def _process_sites(pid: int) -> Finding:
     return Finding("USDT probes", True, text)
 
 
-def _process_namespaces(pid: int) -> Iterator[Finding]:
+def _check_process_namespaces(pid: int) -> Iterator[Finding]:
     for kind in ("pid", "mnt"):
         try:
             if os.readlink(f"/proc/{pid}/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}"):

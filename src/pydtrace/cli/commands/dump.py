@@ -34,31 +34,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_TRIES = 64  # a moment's patience for stacks that move
-ROOM = 1 << 24  # characters, lest a process that shows many deep stacks of long names fills memory
-SAID = {
+_ATTEMPTS = 64  # a moment's patience for stacks that move
+MAX_NAME_CHARACTERS = (
+    1 << 24
+)  # characters, lest a process that shows many deep stacks of long names fills memory
+MARK_TEXTS = {
     "moved": "the stack moved while it was read: lines may be mixed",
     "torn": "the stack moved too fast: the innermost functions are left out",
     "cut": "there are more frames outside of these",
     "left out": "there was no room for more frames",
     "lost": "the stack could not be followed: it changed too fast, or its memory is damaged",
 }
-_GOES_ON = {
+_HALT_HINTS = {
     "stopped": " by a signal: kill -CONT {} lets it go on",
     "stopped by a debugger": ": TracerPid in /proc/{}/status says which process that is",
     proc_threads.FROZEN: " with its cgroup (/proc/{}/cgroup), as docker pause and systemctl freeze do",
 }
-_OTHERS = (
+_OTHER_PROCESSES_HINT = (
     "--native shows the threads of any process, and erltrace:dump() in an Erlang node its processes"
 )
-_OUTER = ("cut", "left out")  # said where the frames are that are not there
+_OUTER_MARKS = ("cut", "left out")  # said where the frames are that are not there
 
 
 # minor: of its CPython 3.minor; None: it is none.  waiting: {thread id: id of the thread that holds what it waits for}
 Process = namedtuple("Process", ("pid", "minor", "waiting"))
 
 
-def look(
+def read_process(
     pid: int, frames: int, native: bool = False, stop: bool = True
 ) -> tuple[Process, list[Any], list[Any]]:
     """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process;
@@ -68,10 +70,10 @@ def look(
             python = RemotePython(pid)
         except PythonNotFound as error:
             if not native:
-                raise PythonNotFound(f"{error}; {_OTHERS}") from None
+                raise PythonNotFound(f"{error}; {_OTHER_PROCESSES_HINT}") from None
             return Process(pid, None, {}), _native_threads(pid), []
         codes = CodeObjects(python)
-        walker = python.make_walker(frames, _TRIES, native)
+        walker = python.make_walker(frames, _ATTEMPTS, native)
         threads = (
             native_dump.dump_threads(pid, python.memory, python, codes, walker)
             if native
@@ -83,12 +85,12 @@ def look(
         for thread in threads:
             thread.name = names.find_name(thread.home, thread.ident, thread.kernel_thread)
         python.check_running()
-        bound([*threads, *tasks])
+        truncate_frames([*threads, *tasks])
         return Process(pid, python.layout["minor"], waiting), threads, tasks
 
 
-def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | StackReadError]:
-    """What look() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
+def read_processes(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | StackReadError]:
+    """What read_process() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
     they may be no Pythons, and they may end."""
     asked = list(dict.fromkeys(options.pids))
     found = (
@@ -98,7 +100,7 @@ def looks(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] |
     )
     for pid in dict.fromkeys([*asked, *found]):
         try:
-            yield look(pid, options.frames, options.native, not options.no_stop)
+            yield read_process(pid, options.frames, options.native, not options.no_stop)
         except StackReadError as error:
             if pid in asked:
                 yield error
@@ -110,11 +112,11 @@ def _native_threads(pid: int) -> list[Any]:
     except OSError as error:
         raise make_read_error(pid, error) from None
     threads: list[Any] = native_dump.dump_threads(pid, memory, None, None, None)
-    bound(threads)
+    truncate_frames(threads)
     return threads
 
 
-def bound(listed: list[Any], room: int = ROOM) -> None:
+def truncate_frames(listed: list[Any], room: int = MAX_NAME_CHARACTERS) -> None:
     """Threads, or tasks: leaves out the frames of whose names there are too many, and says so."""
     for each in listed:
         for i, frame in enumerate(each.frames):
@@ -128,7 +130,7 @@ def bound(listed: list[Any], room: int = ROOM) -> None:
 # --- text ----------------------------------------------------------------------------------
 
 
-def doing(thread: Any, holder: int | None = None) -> str:
+def describe_state(thread: Any, holder: int | None = None) -> str:
     """What a thread does, in words; holder: the thread that holds the lock it waits for."""
     said = [thread.kernel_thread.state if thread.kernel_thread else "state unknown"]
     if (
@@ -148,53 +150,55 @@ def doing(thread: Any, holder: int | None = None) -> str:
     return ", ".join(said)
 
 
-def frame_line(frame: Any) -> str:
+def format_frame(frame: Any) -> str:
     if not frame.file:
         return f"    {escape_for_terminal(frame.name)}\n"
     line = f":{frame.line}" if frame.line is not None else ""
     return f"    {escape_for_terminal(frame.name)} ({escape_for_terminal(frame.file)}{line})\n"
 
 
-def thread_text(thread: Any, waiting: dict[int, int]) -> str:
+def format_thread(thread: Any, waiting: dict[int, int]) -> str:
     holder = waiting.get(thread.kernel_thread.tid) if thread.kernel_thread else None
     name = f" ({escape_for_terminal(thread.name)})" if thread.name else ""
     lines = [
-        f"Thread {thread.kernel_thread.tid if thread.kernel_thread else '?'}{name}: {doing(thread, holder)}\n"
+        f"Thread {thread.kernel_thread.tid if thread.kernel_thread else '?'}{name}: {describe_state(thread, holder)}\n"
     ]
-    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark not in _OUTER]
-    lines += [frame_line(frame) for frame in thread.frames]
+    lines += [f"    ({MARK_TEXTS[mark]})\n" for mark in thread.marks if mark not in _OUTER_MARKS]
+    lines += [format_frame(frame) for frame in thread.frames]
     lines += (
         [f"    (its native frames are not all here: {thread.native_remark})\n"]
         if thread.native_remark
         else []
     )
-    lines += [f"    ({SAID[mark]})\n" for mark in thread.marks if mark in _OUTER]
+    lines += [f"    ({MARK_TEXTS[mark]})\n" for mark in thread.marks if mark in _OUTER_MARKS]
     if len(lines) == 1:
         lines.append("    (no Python function)\n")
     return "".join(lines)
 
 
-def task_text(task: Any) -> str:
+def format_task(task: Any) -> str:
     doing = f"awaits {escape_for_terminal(task.awaits)}" if task.awaits else "runs, or is about to"
     return (
         f"Task {escape_for_terminal(task.name)}: {doing}\n"
-        + "".join(map(frame_line, task.frames))
-        + "".join(f"    ({SAID[mark]})\n" for mark in task.marks)
+        + "".join(map(format_frame, task.frames))
+        + "".join(f"    ({MARK_TEXTS[mark]})\n" for mark in task.marks)
     )
 
 
-def counted(n: int, what: str) -> str:
+def format_count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
-def circle_text(threads: list[int]) -> str:
+def format_cycle(threads: list[int]) -> str:
     first, *others = [f"thread {each}" for each in threads]
     return f"{first} waits for " + ", which waits for ".join(
         [*others, first if others else "itself"]
     )
 
 
-def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tuple[Any, Any]]:
+def find_blocked_loops(
+    process: Process, threads: list[Any], tasks: list[Any]
+) -> list[tuple[Any, Any]]:
     """(thread, task): the thread waits in a system call for what the task does, which no event loop should.  The GIL is waited for, too
     (futex), where nobody is to blame."""
     found: list[tuple[Any, Any]] = []
@@ -224,39 +228,39 @@ def blocked(process: Process, threads: list[Any], tasks: list[Any]) -> list[tupl
     return found
 
 
-def halted(pid: int, threads: list[Any]) -> list[str]:
+def describe_halt(pid: int, threads: list[Any]) -> list[str]:
     """What keeps the whole process from running, told in a line, and what lets it go on.  Of a frozen one some threads stay where they
     wait (cgroups' first version)."""
     tasks = [thread.kernel_thread for thread in threads if thread.kernel_thread]
     states = {task.state for task in tasks if task.is_stopped}
     if proc_threads.FROZEN not in states and not all(task.is_stopped for task in tasks):
         return []
-    return [f"{state.capitalize()}{_GOES_ON[state].format(pid)}\n" for state in sorted(states)]
+    return [f"{state.capitalize()}{_HALT_HINTS[state].format(pid)}\n" for state in sorted(states)]
 
 
-def text(process: Process, threads: list[Any], tasks: list[Any]) -> str:
-    of_asyncio = f", {counted(len(tasks), 'task')} of asyncio" if tasks else ""
+def format_process(process: Process, threads: list[Any], tasks: list[Any]) -> str:
+    of_asyncio = f", {format_count(len(tasks), 'task')} of asyncio" if tasks else ""
     what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
-    head = f"Process {process.pid}: {what}, {counted(len(threads), 'thread')}{of_asyncio}\n"
-    told = halted(process.pid, threads)
-    told += [f"Dead lock: {circle_text(each)}\n" for each in find_cycles(process.waiting)]
+    head = f"Process {process.pid}: {what}, {format_count(len(threads), 'thread')}{of_asyncio}\n"
+    told = describe_halt(process.pid, threads)
+    told += [f"Dead lock: {format_cycle(each)}\n" for each in find_cycles(process.waiting)]
     told += [
         f"Blocked loop: task {escape_for_terminal(task.name)} waits in {thread.kernel_thread.syscall}, so no other task of thread {thread.kernel_thread.tid} has its turn\n"
-        for thread, task in blocked(process, threads, tasks)
+        for thread, task in find_blocked_loops(process, threads, tasks)
     ]
-    parts = [*(thread_text(each, process.waiting) for each in threads), *map(task_text, tasks)]
+    parts = [*(format_thread(each, process.waiting) for each in threads), *map(format_task, tasks)]
     return head + "".join(told) + "".join("\n" + each for each in parts)
 
 
 # --- JSON ----------------------------------------------------------------------------------
 
 
-def frame_object(frame: Any) -> dict[str, Any]:
+def encode_frame(frame: Any) -> dict[str, Any]:
     of_c = {"address": frame.address} if isinstance(frame, NativeFrame) else {}
     return {"function": frame.name, "file": frame.file, "line": frame.line, **of_c}
 
 
-def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
+def encode_thread(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
     task = thread.kernel_thread
     return {
         "tid": task and task.tid,
@@ -267,27 +271,27 @@ def thread_object(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:
         "waits_for": task and waiting.get(task.tid),
         "marks": thread.marks,
         "native": thread.native_remark,
-        "frames": [frame_object(each) for each in thread.frames],
+        "frames": [encode_frame(each) for each in thread.frames],
     }
 
 
-def task_object(task: Any) -> dict[str, Any]:
+def encode_task(task: Any) -> dict[str, Any]:
     return {
         "name": task.name,
         "awaits": task.awaits,
         "marks": task.marks,
-        "frames": [frame_object(each) for each in task.frames],
+        "frames": [encode_frame(each) for each in task.frames],
     }
 
 
-def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
+def encode_process(process: Process, threads: list[Any], tasks: list[Any]) -> str:
     version = None if process.minor is None else f"3.{process.minor}"
     return (
         json.dumps(
             {
                 "pid": process.pid,
                 "python": version,
-                "threads": [thread_object(each, process.waiting) for each in threads],
+                "threads": [encode_thread(each, process.waiting) for each in threads],
                 "dead_locks": find_cycles(process.waiting),
                 "blocked_loops": [
                     {
@@ -295,9 +299,9 @@ def as_json(process: Process, threads: list[Any], tasks: list[Any]) -> str:
                         "task": task.name,
                         "call": thread.kernel_thread.syscall,
                     }
-                    for thread, task in blocked(process, threads, tasks)
+                    for thread, task in find_blocked_loops(process, threads, tasks)
                 ],
-                "tasks": [task_object(each) for each in tasks],
+                "tasks": [encode_task(each) for each in tasks],
             }
         )
         + "\n"

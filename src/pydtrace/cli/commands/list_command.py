@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _KINDS = {probe_signatures.INTEGER: "integer"}
-_EVERYWHERE = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
-_FILES, _NOTES = 4096, 8 << 20  # of a process, that are looked into; bytes of all their notes
+_BUILTIN_PROVIDERS = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
+_MAX_FILES, _MAX_NOTE_BYTES = (
+    4096,
+    8 << 20,
+)  # of a process, that are looked into; bytes of all their notes
 
 
 class NotFound(Exception):
@@ -37,7 +40,7 @@ class NotFound(Exception):
         super().__init__(escape_for_terminal(message))
 
 
-class Found:
+class ListedProbe:
     """One probe, or a row of them.  provider, name: D's; module: the file's name; arguments: the operands of its note, or the
     types in its process's control file, with the names that are known; state: how many tracers listen, by its semaphore and its process's control file, "-" if unknown; pid, process: the id and the
     name of the process, None and "" for the probes of a file."""
@@ -62,19 +65,19 @@ class Found:
         return f"Found({self.provider}:{self.module}:{self.name} {self.state} {self.arguments})"
 
 
-def _open(path: str, shown: str) -> Any:
+def _open_elf(path: str, shown: str) -> Any:
     try:
         return elf.ElfFile(path)
     except (OSError, elf.BadFile) as error:
         raise NotFound(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def in_file(path: str) -> list[Found]:
+def read_file_probes(path: str) -> list[ListedProbe]:
     """The probes in the notes of an ELF file."""
-    file = _open(path, path)
+    file = _open_elf(path, path)
     try:
         return [
-            Found(note.provider, note.name, os.path.basename(path), note.arguments)
+            ListedProbe(note.provider, note.name, os.path.basename(path), note.arguments)
             for note in file.read_notes()
         ]
     except elf.BadFile as error:
@@ -86,13 +89,13 @@ def in_file(path: str) -> list[Found]:
 # --- processes -----------------------------------------------------------------------------
 
 
-class _Mapped:
+class _MappedFile:
     """A file that a process has mapped, by its mapped.Mappings."""
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
 
-    def address(self, offset: int) -> int | None:
+    def find_writable_address(self, offset: int) -> int | None:
         """Where a byte of the file is in memory and can be written to, or None."""
         for part in self.parts:
             if "w" in part.access and part.offset <= offset < part.offset + part.end - part.start:
@@ -100,7 +103,7 @@ class _Mapped:
         return None
 
 
-def _mapped(pid: int) -> list[_Mapped]:
+def _read_mapped_files(pid: int) -> list[_MappedFile]:
     """Each file once, by whatever names it is mapped."""
     try:
         parts = [part for part in map(maps.parse_mapping, maps.read_maps(pid)) if part]
@@ -112,13 +115,15 @@ def _mapped(pid: int) -> list[_Mapped]:
         ) from None
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
-    files: dict[Any, _Mapped] = {}
+    files: dict[Any, _MappedFile] = {}
     for part in parts:
-        files.setdefault((part.device, part.inode), _Mapped()).parts.append(part)
+        files.setdefault((part.device, part.inode), _MappedFile()).parts.append(part)
     return list(files.values())
 
 
-def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | None]], int]:
+def _read_notes(
+    pid: int, where: _MappedFile, most: int
+) -> tuple[list[tuple[Any, int | None]], int]:
     """(The notes of a file that it has mapped, each with where its semaphore is in memory; their bytes).  Of more bytes than `most` none are
     read."""
     place = maps.find_mapped_file(pid, where.parts[0])
@@ -140,7 +145,8 @@ def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | N
             else []
         )
         return [
-            (note, None if offset is None else where.address(offset)) for note, offset in offsets
+            (note, None if offset is None else where.find_writable_address(offset))
+            for note, offset in offsets
         ], size
     except elf.BadFile:
         return [], size
@@ -148,26 +154,28 @@ def _notes(pid: int, where: _Mapped, most: int) -> tuple[list[tuple[Any, int | N
         file.close()
 
 
-def _all_notes(
-    pid: int, files: list[_Mapped], left: Callable[[str], None]
-) -> Iterator[tuple[_Mapped, list[tuple[Any, int | None]]]]:
+def _read_all_notes(
+    pid: int, files: list[_MappedFile], report_skipped: Callable[[str], None]
+) -> Iterator[tuple[_MappedFile, list[tuple[Any, int | None]]]]:
     """Of each file its notes, as far as there is room; left(file's name): of one for which there is none."""
-    most = _NOTES
-    for where in files[:_FILES]:
-        notes, size = _notes(pid, where, most)
+    most = _MAX_NOTE_BYTES
+    for where in files[:_MAX_FILES]:
+        notes, size = _read_notes(pid, where, most)
         if size > most:
-            left(where.parts[0].module_name)
+            report_skipped(where.parts[0].module_name)
         else:
             most -= size
             yield where, notes
-    if len(files) > _FILES:
-        left(files[_FILES].parts[0].module_name)
+    if len(files) > _MAX_FILES:
+        report_skipped(files[_MAX_FILES].parts[0].module_name)
 
 
-def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> list[Found]:
-    counts = LISTENERS.of(pid, [address for _, address in notes if address is not None])
+def _list_sites(
+    pid: int, where: _MappedFile, notes: list[tuple[Any, int | None]]
+) -> list[ListedProbe]:
+    counts = LISTENERS.count_tracers(pid, [address for _, address in notes if address is not None])
     return [
-        Found(
+        ListedProbe(
             note.provider,
             note.name,
             where.parts[0].module_name,
@@ -178,18 +186,18 @@ def _sites(pid: int, where: _Mapped, notes: list[tuple[Any, int | None]]) -> lis
     ]
 
 
-def _nobody(name: str) -> None:
+def _ignore_skipped(name: str) -> None:
     """Is told."""
 
 
-def semaphores(pid: int) -> tuple[set[int], set[str]]:
+def find_semaphores(pid: int) -> tuple[set[int], set[str]]:
     """Where the semaphores of a process's probes are in its memory, and the paths of all files that it has mapped; none where that
     can not be known."""
     with contextlib.suppress(NotFound):
-        files = _mapped(pid)
+        files = _read_mapped_files(pid)
         addresses = {
             address
-            for _, notes in _all_notes(pid, files, _nobody)
+            for _, notes in _read_all_notes(pid, files, _ignore_skipped)
             for _, address in notes
             if address is not None
         }
@@ -197,18 +205,20 @@ def semaphores(pid: int) -> tuple[set[int], set[str]]:
     return set(), set()
 
 
-def raised(pid: int, addresses: Iterable[int]) -> int:
+def count_raised(pid: int, addresses: Iterable[int]) -> int:
     """How many of these semaphores count a tracer."""
-    return sum(map(bool, LISTENERS.of(pid, addresses).values()))
+    return sum(map(bool, LISTENERS.count_tracers(pid, addresses).values()))
 
 
-def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
+def list_process_probes(
+    pid: int, report_skipped: Callable[[str], None] = _ignore_skipped
+) -> list[ListedProbe]:
     """The USDT probes of a process, and the probes that only the embedded engine sees.  left(name): of a file that was not looked into, as
     there are too many, or too many probes in them."""
-    found: list[Found] = []
-    files = _mapped(pid)
-    for where, notes in _all_notes(pid, files, left):
-        found += _sites(pid, where, notes)
+    found: list[ListedProbe] = []
+    files = _read_mapped_files(pid)
+    for where, notes in _read_all_notes(pid, files, report_skipped):
+        found += _list_sites(pid, where, notes)
     seen = {(each.provider, each.name) for each in found}
     try:
         own = list_probes(None, pid)
@@ -216,7 +226,7 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
         own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
     told = {
         (each.provider.removesuffix(str(pid)), each.name): each
-        for each in map(_told, without_places(own))
+        for each in map(_make_listed_probe, without_code_locations(own))
     }
     for each in found:
         named = told.get((each.provider, each.name))
@@ -225,66 +235,74 @@ def in_process(pid: int, left: Callable[[str], None] = _nobody) -> list[Found]:
         ):  # a semaphore that could not be read may count a tracer
             each.state = str(int(named.state) + (0 if each.state == "-" else int(each.state)))
         if (
-            named and ":" in named.arguments and each.provider not in _EVERYWHERE
+            named and ":" in named.arguments and each.provider not in _BUILTIN_PROVIDERS
         ):  # what they are called, not where they lie
             each.arguments = named.arguments
     found += [each for key, each in told.items() if key not in seen]
     for each in found:
-        each.pid, each.process = pid, _process(pid, "")
+        each.pid, each.process = pid, _process_name(pid, "")
     return found
 
 
-_process = functools.cache(process_names.describe_row)  # a process has a thousand probes
+_process_name = functools.cache(process_names.describe_row)  # a process has a thousand probes
 
 
-def without_places(rows: Sequence[Any]) -> list[Any]:
+def without_code_locations(rows: Sequence[Any]) -> list[Any]:
     """A probe that has places counts once, not at each of them."""
     return [row for row in rows if row[7] != AT_PLACE]
 
 
-def _told(row: Sequence[Any]) -> Found:
+def _make_listed_probe(row: Sequence[Any]) -> ListedProbe:
     """The probe of a row of the process's control file."""
     pid, provider, module, _function, name, *_, sessions, elsewhere = row
     arguments = [
         f"{called}:{_KINDS.get(type, type)}" if called else _KINDS.get(type, type)
         for called, type in probe_signatures.row_signature(row)
     ]
-    return Found(
-        provider, name, module, " ".join(arguments), str(sessions), pid, _process(pid, elsewhere)
+    return ListedProbe(
+        provider,
+        name,
+        module,
+        " ".join(arguments),
+        str(sessions),
+        pid,
+        _process_name(pid, elsewhere),
     )
 
 
-def published() -> list[Found]:
+def list_published() -> list[ListedProbe]:
     """The probes of all of the user's processes that have pyusdt in them.  Probes of a program's own providers come first; this
     process counts only if there is no other."""
     try:
-        rows = without_places(list_probes())
+        rows = without_code_locations(list_probes())
     except OSError as error:
         raise NotFound(error.strerror or str(error)) from None
     others = [row for row in rows if row[0] != os.getpid()]
-    probes = list(map(_told, others or rows))
-    return sorted(probes, key=lambda each: each.provider.removesuffix(str(each.pid)) in _EVERYWHERE)
+    probes = list(map(_make_listed_probe, others or rows))
+    return sorted(
+        probes, key=lambda each: each.provider.removesuffix(str(each.pid)) in _BUILTIN_PROVIDERS
+    )
 
 
 # --- many of one kind ----------------------------------------------------------------------
 
 
-def _family(probe: Found) -> tuple[str, str, str, str, int | None]:
+def _family_key(probe: ListedProbe) -> tuple[str, str, str, str, int | None]:
     """Probes with the same family stand in one row."""
     return (probe.provider, probe.name.rstrip("0123456789"), probe.module, probe.state, probe.pid)
 
 
-def folded(probes: list[Found]) -> list[Found]:
+def fold_families(probes: list[ListedProbe]) -> list[ListedProbe]:
     """The same probes, but one row for three or more that follow each other and differ only in the number at the end of their names."""
     out = []
-    for (_, stem, *_), group in itertools.groupby(probes, _family):
+    for (_, stem, *_), group in itertools.groupby(probes, _family_key):
         members = list(group)
         if len(members) < 3 or any(each.name == stem for each in members):
             out += members
             continue
         first, last = members[0], members[-1]
         out.append(
-            Found(
+            ListedProbe(
                 first.provider,
                 f"{first.name} … {last.name[len(stem) :]}",
                 first.module,

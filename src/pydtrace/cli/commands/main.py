@@ -15,7 +15,7 @@ import sys
 
 from pydtrace import terminal_colour
 from pydtrace.cli import std_streams
-from pydtrace.cli.machine_limits import host_limit
+from pydtrace.cli.machine_limits import explain_host_limit
 from pydtrace.process.process_names import parse_pid
 from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.suggestions import append_hint, did_you_mean
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from .doctor import Finding
-    from .list_command import Found
+    from .list_command import ListedProbe
 
 PROGRAM = "pyusdt"
 SHELLS = ("bash", "zsh", "fish")
@@ -43,7 +43,7 @@ class Failure(Exception):
 # --- reporters -----------------------------------------------------------------------------
 
 
-def columns(rows: list[list[str]]) -> str:
+def format_columns(rows: list[list[str]]) -> str:
     """Lines of text; each column but the last is as wide as its longest cell."""
     if not rows:
         return ""
@@ -59,7 +59,7 @@ def columns(rows: list[list[str]]) -> str:
     return terminal_colour.paint(terminal_colour.BOLD, heading) + "".join(others)
 
 
-def probe_text(probes: list[Found], several: bool = False) -> str:
+def format_probes(probes: list[ListedProbe], several: bool = False) -> str:
     """probes: found.Found objects; several: they are of more than one process."""
     shown = [
         ("PROVIDER", "provider"),
@@ -74,10 +74,10 @@ def probe_text(probes: list[Found], several: bool = False) -> str:
         [heading for heading, _ in shown],
         *([getattr(each, field) for _, field in shown] for each in probes),
     ]
-    return columns(rows)
+    return format_columns(rows)
 
 
-def probe_json(probes: list[Found]) -> str:
+def encode_probes(probes: list[ListedProbe]) -> str:
     """The same for programs: one object in each line.  Names are unchanged: JSON escapes control characters."""
     fields = ("provider", "name", "module", "state", "arguments", "pid", "process")
     return "".join(
@@ -91,7 +91,7 @@ MARKS = {True: "ok", False: "NO", None: "--"}
 COLOURS = {True: terminal_colour.GREEN, False: terminal_colour.RED, None: terminal_colour.YELLOW}
 
 
-def finding_text(findings: list[Finding]) -> str:
+def format_findings(findings: list[Finding]) -> str:
     """findings: doctor.Finding objects.  Below each finding stands what to do about it."""
     width = max(len(each.subject) for each in findings)
     lines = []
@@ -103,16 +103,16 @@ def finding_text(findings: list[Finding]) -> str:
     return "".join(lines)
 
 
-def finding_report(findings: list[Finding]) -> str:
+def format_report(findings: list[Finding]) -> str:
     """The same as Markdown, to be pasted into a report of a mistake: a table, which keeps its columns there."""
-    from pydtrace.cli.pydtrace.usage import versions
+    from pydtrace.cli.pydtrace.usage import version_text
 
     rows = [(MARKS[each.good], each.subject, each.text, each.advice) for each in findings]
     cells = [[escape_for_terminal(cell).replace("|", "\\|") for cell in row] for row in rows]
     table = "".join(
         f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells]
     )
-    return f"{versions()}\n{table}"
+    return f"{version_text()}\n{table}"
 
 
 # --- commands ------------------------------------------------------------------------------
@@ -125,12 +125,12 @@ def list_command(options: Namespace) -> int:
     left: list[str] = []
     try:
         if options.file is not None:
-            probes = found.in_file(options.file)
+            probes = found.read_file_probes(options.file)
         else:
             probes = (
-                found.in_process(options.pid, left.append)
+                found.list_process_probes(options.pid, left.append)
                 if options.pid is not None
-                else found.published()
+                else found.list_published()
             )
     except found.NotFound as error:
         raise Failure(error) from None
@@ -145,18 +145,20 @@ def list_command(options: Namespace) -> int:
     if not probes:  # so a file or a process was named: without either, this process has probes
         raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
     if options.json:
-        write_stdout(probe_json(probes))
+        write_stdout(encode_probes(probes))
     else:
         several = options.file is None and options.pid is None
-        write_stdout(probe_text(probes if options.all else found.folded(probes), several))
+        write_stdout(format_probes(probes if options.all else found.fold_families(probes), several))
     return 0
 
 
 def doctor_command(options: Namespace) -> int:
     from . import doctor
 
-    findings = doctor.here() + (doctor.process(options.pid) if options.pid is not None else [])
-    write_stdout(finding_report(findings) if options.report else finding_text(findings))
+    findings = doctor.check_machine() + (
+        doctor.check_process(options.pid) if options.pid is not None else []
+    )
+    write_stdout(format_report(findings) if options.report else format_findings(findings))
     return 1 if any(each.good is False for each in findings) else 0
 
 
@@ -165,11 +167,15 @@ def dump_command(options: Namespace) -> int:
 
     refused = []
     shown = 0
-    for each in dump.looks(options):
+    for each in dump.read_processes(options):
         if isinstance(each, Exception):
             refused.append(each)
             continue
-        write_stdout(dump.as_json(*each) if options.json else "\n" * (shown > 0) + dump.text(*each))
+        write_stdout(
+            dump.encode_process(*each)
+            if options.json
+            else "\n" * (shown > 0) + dump.format_process(*each)
+        )
         shown += 1
     for error in refused[:-1]:
         print(f"{PROGRAM}: {escape_for_terminal(str(error))}", file=sys.stderr)
@@ -183,13 +189,13 @@ def profile_command(options: Namespace) -> int:
 
     from . import profile
 
-    wrong = profile.check(options)
+    wrong = profile.check_options(options)
     if wrong:
         print(f"{PROGRAM} profile: error: {wrong}", file=sys.stderr)
         return 2
     try:
-        found = profile.collect(options)
-        write_stdout(profile.output(found, options))
+        found = profile.collect_profile(options)
+        write_stdout(profile.write_output(found, options))
     except EndedBeforePython as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return profile.exit_status(error.status) or 1
@@ -205,13 +211,14 @@ def top_command(options: Namespace) -> int:
 
     try:
         if options.once or not sys.stdout.isatty():
-            tables, foot = top.tables(options.interval)
+            tables, foot = top.sample_tables(options.interval)
             write_stdout(
-                "\n".join(columns(rows) for rows in tables) + "".join(f"{line}\n" for line in foot)
+                "\n".join(format_columns(rows) for rows in tables)
+                + "".join(f"{line}\n" for line in foot)
             )
         else:
-            top.watch(options.interval)
-    except (OSError, top.NoScreen) as error:
+            top.run_screen(options.interval)
+    except (OSError, top.ScreenUnavailable) as error:
         raise Failure(getattr(error, "strerror", None) or error) from None
     return 0
 
@@ -219,7 +226,7 @@ def top_command(options: Namespace) -> int:
 def scripts_command(_: Namespace) -> int:
     from . import scripts
 
-    write_stdout(columns(scripts.table()))
+    write_stdout(format_columns(scripts.format_rows()))
     return 0
 
 
@@ -236,20 +243,20 @@ def trace_command(options: Namespace) -> int:
     from . import scripts
 
     try:
-        command = scripts.command_line(scripts.Script(options.name), options.others)
+        command = scripts.build_command_line(scripts.Script(options.name), options.foreign_probes)
     except ValueError as error:
         raise Failure(error) from None
-    if misfit := scripts.misfit(options.name, options.others):
+    if misfit := scripts.explain_misfit(options.name, options.foreign_probes):
         raise Failure(misfit)
     return pydtrace.main(command)
 
 
 def stub_command(options: Namespace) -> int:
-    from pyusdt.provider_file import stub
+    from pyusdt.provider_file import make_stub
 
     path = options.output or f"{options.file.removesuffix('.d')}.pyi"
     try:
-        text = stub(options.file)
+        text = make_stub(options.file)
         if path == "-":
             write_stdout(text)
         else:
@@ -266,7 +273,7 @@ def attach_command(options: Namespace) -> int:
     from . import attach
 
     try:
-        attach.attach(options.pid)
+        attach.attach_provider(options.pid)
     except attach.NotAttached as error:
         raise Failure(error) from None
     return 0
@@ -276,7 +283,7 @@ def run_command(options: Namespace) -> NoReturn:
     from . import run
 
     try:
-        run.run(options.command)
+        run.exec_command(options.command)
     except run.NotRun as error:
         raise Failure(error) from None
 
@@ -301,27 +308,27 @@ class Version(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        from pydtrace.cli.pydtrace.usage import versions
+        from pydtrace.cli.pydtrace.usage import version_text
 
-        write_stdout(versions())
+        write_stdout(version_text())
         parser.exit()
 
 
 def complete_command(options: Namespace) -> int:
-    from .complete import text
+    from .complete import format_offers
 
-    write_stdout(text(options.shell, options.line, COMMANDS))
+    write_stdout(format_offers(options.shell, options.line, COMMANDS))
     return 0
 
 
 def completion_command(options: Namespace) -> int:
-    from .complete import script
+    from .complete import read_completion_script
 
-    write_stdout(script(options.shell))
+    write_stdout(read_completion_script(options.shell))
     return 0
 
 
-def _list_arguments(each: ArgumentParser) -> None:
+def _add_list_arguments(each: ArgumentParser) -> None:
     what = each.add_mutually_exclusive_group()
     what.add_argument(
         "-p", "--pid", type=parse_pid, help="a process, any: with pyusdt in it or not"
@@ -343,17 +350,17 @@ def _list_arguments(each: ArgumentParser) -> None:
     )
 
 
-def _interval(text: str) -> float:
+def _parse_interval(text: str) -> float:
     if not 0.1 <= (seconds := float(text)) <= 3600:
         raise ValueError(text)
     return seconds
 
 
-def _top_arguments(each: ArgumentParser) -> None:
+def _add_top_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "-i",
         "--interval",
-        type=_interval,
+        type=_parse_interval,
         default=2.0,
         help="seconds between two looks: 2 (0.1 to 3600)",
     )
@@ -364,7 +371,7 @@ def _top_arguments(each: ArgumentParser) -> None:
     )
 
 
-def _doctor_arguments(each: ArgumentParser) -> None:
+def _add_doctor_arguments(each: ArgumentParser) -> None:
     each.add_argument("-p", "--pid", type=parse_pid, help="a process that is to be traced")
     each.add_argument(
         "--report",
@@ -373,13 +380,13 @@ def _doctor_arguments(each: ArgumentParser) -> None:
     )
 
 
-def _attach_arguments(each: ArgumentParser) -> None:
+def _add_attach_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "pid", type=parse_pid, metavar="PID", help="a Python process, with pyusdt in it or not"
     )
 
 
-def _run_arguments(each: ArgumentParser) -> None:
+def _add_run_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "command",
         nargs=argparse.REMAINDER,
@@ -388,7 +395,7 @@ def _run_arguments(each: ArgumentParser) -> None:
     )
 
 
-def _size(text: str) -> int:
+def _parse_size(text: str) -> int:
     """The option of D's that is a size has the same words."""
     from pydtrace.options import OptionError, Options
 
@@ -400,7 +407,7 @@ def _size(text: str) -> int:
     return int(read["bufsize"])
 
 
-def _serve_arguments(each: ArgumentParser) -> None:
+def _add_serve_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "folder",
         metavar="FOLDER",
@@ -415,21 +422,21 @@ def _serve_arguments(each: ArgumentParser) -> None:
     )
     each.add_argument(
         "--memory",
-        type=_size,
+        type=_parse_size,
         default="512m",
         metavar="SIZE",
         help="of memory that each may take; default: 512m",
     )
 
 
-def _script_arguments(each: ArgumentParser) -> None:
+def _add_script_arguments(each: ArgumentParser) -> None:
     from .scripts import names
 
     each.add_argument("name", metavar="NAME", choices=names(), help="of `pyusdt scripts`")
 
 
-def _trace_arguments(each: ArgumentParser) -> None:
-    _script_arguments(each)
+def _add_trace_arguments(each: ArgumentParser) -> None:
+    _add_script_arguments(each)
     each.add_argument(
         "others",
         nargs=argparse.REMAINDER,
@@ -438,70 +445,74 @@ def _trace_arguments(each: ArgumentParser) -> None:
     )
 
 
-def _stub_arguments(each: ArgumentParser) -> None:
+def _add_stub_arguments(each: ArgumentParser) -> None:
     each.add_argument("file", metavar="FILE", help="shop.d")
     each.add_argument(
         "-o", "--output", help="where to; default: shop.pyi beside it; - is the standard output"
     )
 
 
-def _completion_arguments(each: ArgumentParser) -> None:
+def _add_completion_arguments(each: ArgumentParser) -> None:
     each.add_argument("shell", choices=SHELLS, help="which shell's")
 
 
-def _complete_arguments(each: ArgumentParser) -> None:
-    _completion_arguments(each)
+def _add_complete_arguments(each: ArgumentParser) -> None:
+    _add_completion_arguments(each)
     each.add_argument("line", help="the command line up to the cursor")
 
 
 class Command:
-    """run: does the work with the parsed options, returns the exit status; arguments(parser): adds the options; words: the help's
+    """run: does the work with the parsed options, returns the exit status; add_arguments(parser): adds the options; words: the help's
     text, None for a command that only programs use."""
 
-    __slots__ = ("arguments", "run", "words")
+    __slots__ = ("add_arguments", "run", "help")
 
     def __init__(
         self,
         run: Callable[[Namespace], int],
-        arguments: Callable[[ArgumentParser], None],
-        words: str | None = None,
+        add_arguments: Callable[[ArgumentParser], None],
+        help: str | None = None,
     ) -> None:
-        self.run, self.arguments, self.words = run, arguments, words
+        self.run, self.add_arguments, self.help = run, add_arguments, help
 
-    def fill(self, made: ArgumentParser) -> ArgumentParser:
+    def fill_parser(self, made: ArgumentParser) -> ArgumentParser:
         """The parser that it was given, with the command's arguments added."""
-        self.arguments(made)
+        self.add_arguments(made)
         made.set_defaults(run=self.run)
         return made
 
-    def parser(self) -> ArgumentParser:
+    def make_parser(self) -> ArgumentParser:
         """A parser for this command alone, of which the completion takes the options."""
-        return self.fill(argparse.ArgumentParser())
+        return self.fill_parser(argparse.ArgumentParser())
 
 
 COMMANDS = {
     "list": Command(
         list_command,
-        _list_arguments,
+        _add_list_arguments,
         "the USDT probes of a process, a file, or all processes with pyusdt",
     ),
     "top": Command(
-        top_command, _top_arguments, "who is traced, by whom, how much comes and is lost"
+        top_command, _add_top_arguments, "who is traced, by whom, how much comes and is lost"
     ),
     "doctor": Command(
-        doctor_command, _doctor_arguments, "what works here, what does not, and what to do about it"
+        doctor_command,
+        _add_doctor_arguments,
+        "what works here, what does not, and what to do about it",
     ),
     "attach": Command(
         attach_command,
-        _attach_arguments,
+        _add_attach_arguments,
         "bring the provider python into a process that runs (CPython 3.14 and later)",
     ),
     "dump": Command(
-        dump_command, stack_options.dump, "the stacks of all threads of Python processes, now"
+        dump_command,
+        stack_options.add_dump_options,
+        "the stacks of all threads of Python processes, now",
     ),
     "profile": Command(
         profile_command,
-        stack_options.profile,
+        stack_options.add_profile_options,
         "which functions a Python program spends its time in",
     ),
     "scripts": Command(
@@ -509,30 +520,36 @@ COMMANDS = {
         lambda _: None,
         "the scripts that are installed with pyusdt, and their questions",
     ),
-    "show": Command(show_command, _script_arguments, "one of these scripts"),
-    "trace": Command(trace_command, _trace_arguments, "run one of these scripts, by its name"),
+    "show": Command(show_command, _add_script_arguments, "one of these scripts"),
+    "trace": Command(trace_command, _add_trace_arguments, "run one of these scripts, by its name"),
     "run": Command(
         run_command,
-        _run_arguments,
+        _add_run_arguments,
         "run a Python program with probes in the frameworks that it uses",
     ),
-    "serve": Command(serve_command, _serve_arguments, "trace the scripts of a folder, unattended"),
+    "serve": Command(
+        serve_command, _add_serve_arguments, "trace the scripts of a folder, unattended"
+    ),
     "stub": Command(
-        stub_command, _stub_arguments, "write the Python stub of a provider file, for pyusdt.load()"
+        stub_command,
+        _add_stub_arguments,
+        "write the Python stub of a provider file, for pyusdt.load()",
     ),
     "completion": Command(
-        completion_command, _completion_arguments, "print what makes a shell complete both commands"
+        completion_command,
+        _add_completion_arguments,
+        "print what makes a shell complete both commands",
     ),
-    "complete": Command(complete_command, _complete_arguments),
+    "complete": Command(complete_command, _add_complete_arguments),
 }
 
 
-_WRITES = "--svg FILE, --speedscope FILE and --folded write what was seen"
-_CALLED_OTHERWISE = {
-    "-o": _WRITES,
-    "--output": _WRITES,
-    "-f": _WRITES,
-    "--format": _WRITES,
+_WRITES_HINT = "--svg FILE, --speedscope FILE and --folded write what was seen"
+_OPTION_HINTS = {
+    "-o": _WRITES_HINT,
+    "--output": _WRITES_HINT,
+    "-f": _WRITES_HINT,
+    "--format": _WRITES_HINT,
     "--flame": "--svg FILE writes a flame graph",
 }  # of profile
 
@@ -560,7 +577,7 @@ class Parser(argparse.ArgumentParser):
                 name, question = name[:2], None
             else:
                 continue
-            hint = _CALLED_OTHERWISE.get(name) if self.prog == f"{PROGRAM} profile" else None
+            hint = _OPTION_HINTS.get(name) if self.prog == f"{PROGRAM} profile" else None
             if name in ("-p", "--pid"):
                 hint = f"{self.prog} PID: the id stands by itself"
             self.error(
@@ -575,7 +592,7 @@ class Parser(argparse.ArgumentParser):
         question = None
         if wrong and wrong[1] == "COMMAND":
             question = did_you_mean(
-                wrong[2], [name for name, each in COMMANDS.items() if each.words]
+                wrong[2], [name for name, each in COMMANDS.items() if each.help]
             )
         elif wrong:
             from .scripts import names
@@ -587,7 +604,7 @@ class Parser(argparse.ArgumentParser):
         super().error(append_hint(message, question))
 
 
-def parser() -> ArgumentParser:
+def make_parser() -> ArgumentParser:
     made = Parser(
         prog=PROGRAM, description="What there is to trace, and what keeps it from working."
     )
@@ -602,13 +619,13 @@ def parser() -> ArgumentParser:
     )
     commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for name, each in COMMANDS.items():
-        each.fill(
-            commands.add_parser(name, help=each.words) if each.words else commands.add_parser(name)
+        each.fill_parser(
+            commands.add_parser(name, help=each.help) if each.help else commands.add_parser(name)
         )
     return made
 
 
-def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+def split_command(arguments: list[str]) -> tuple[list[str], list[str]]:
     """(what stands before --, the command behind it); only profile takes one.  run takes all that stands behind it."""
     command = next((word for word in arguments if word in ("profile", "run")), None)
     if command != "profile" or "--" not in arguments:
@@ -618,9 +635,9 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def main() -> None:
-    std_streams.settle()
-    arguments, command = split(sys.argv[1:])
-    options = parser().parse_args(arguments, argparse.Namespace(command=command))
+    std_streams.open_closed_streams()
+    arguments, command = split_command(sys.argv[1:])
+    options = make_parser().parse_args(arguments, argparse.Namespace(command=command))
     terminal_colour.settle(options.color, sys.stdout)
     try:
         status = options.run(options)
@@ -630,7 +647,7 @@ def main() -> None:
     except BrokenPipeError:
         status = 1
     except Exception as error:
-        if not (limit := host_limit(error)):
+        if not (limit := explain_host_limit(error)):
             raise
         print(f"{PROGRAM}: {limit}", file=sys.stderr)
         status = 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 
-from pydtrace.cli.pydtrace.signals import Interrupts, command_that_waits
+from pydtrace.cli.pydtrace.signals import InterruptHandler, make_waiting_command
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, Targets
@@ -28,44 +28,46 @@ if TYPE_CHECKING:
     from typing import Any
 
 _POLL = 0.05
-_INSTEAD = "--wall shows by samples where threads wait, and needs no root"
+_WALL_HINT = "--wall shows by samples where threads wait, and needs no root"
 
 
-def collect(options: Namespace) -> Profile:
+def profile_off_cpu(options: Namespace) -> Profile:
     """Raises NoStacks; OSError where the command can not be started."""
     if options.pid is not None and not is_alive(options.pid):
         raise ProcessNotFound.for_pid(options.pid)
-    command = command_that_waits(options.command)
+    command = make_waiting_command(options.command)
     targets = Targets((), command, only=True) if command else Targets((options.pid,), only=True)
     settings = Options()
     settings.set("engine", "kernel")
     driver = Driver(settings, targets)
     try:
-        _open(driver, _compiled(settings, command.pid if command else options.pid, options))
-        return _traced(driver, options)
+        _open_driver(
+            driver, _compile_script(settings, command.pid if command else options.pid, options)
+        )
+        return _trace_waits(driver, options)
     except EngineError as error:
         raise StackReadError(str(error)) from None
     finally:
         driver.close()
 
 
-def _open(driver: Driver, program: Any) -> None:
+def _open_driver(driver: Driver, program: Any) -> None:
     try:
         driver.open(program)
     except EngineError as error:
-        raise StackReadError(f"--off-cpu: {error}; {_INSTEAD}") from None
+        raise StackReadError(f"--off-cpu: {error}; {_WALL_HINT}") from None
 
 
-def _compiled(settings: Options, target: int, options: Namespace) -> Any:
+def _compile_script(settings: Options, target: int, options: Namespace) -> Any:
     compiler = Compiler(settings, default_macros(target), kernel=KernelBtf())
     compiler.add(make_script(options.frames, options.subprocesses), None)
     return compiler.finish()
 
 
-def _traced(driver: Driver, options: Namespace) -> Profile:
+def _trace_waits(driver: Driver, options: Namespace) -> Profile:
     profile = Profile(UNITS_PER_SECOND, "waits", is_exact=True)
     waits = OffCpuSink(profile, options.lines, options.threads)
-    with Interrupts(driver):
+    with InterruptHandler(driver):
         driver.begin(waits)
         began = time.monotonic_ns()
         if options.pid is not None:

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from pydtrace.cli.pydtrace.signals import Interrupts, command_that_waits
+from pydtrace.cli.pydtrace.signals import InterruptHandler, make_waiting_command
 from pydtrace.engine import Targets
 from pydtrace.profile.sampler import WORDS, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
     from pydtrace.process.command import Command
 
-_RETRY = 0.02  # seconds between looks at what is no Python yet
-_SHARE = 0.1  # of the time, at most, for looks for processes that were started
-_PROGRESS = 0.5
+_RETRY_INTERVAL = 0.02  # seconds between looks at what is no Python yet
+_CHILDREN_SHARE = 0.1  # of the time, at most, for looks for processes that were started
+_PROGRESS_INTERVAL = 0.5
 
 
-class Clock:
+class SampleClock:
     """When to look: hz times a second, whatever a look takes; those for which there was no time are counted."""
 
     def __init__(self, hz: int, profile: Profile) -> None:
         self._period, self._profile = 1 / hz, profile
         self.began = self._next = time.monotonic()
 
-    def wait(self) -> None:
+    def wait_for_sample(self) -> None:
         self._next += self._period
         now = time.monotonic()
         if now < self._next:
@@ -56,7 +56,7 @@ class Clock:
         return time.monotonic() - self.began
 
 
-class Sampling:
+class SamplingState:
     """What signals say (cli/pydtrace/signals.py)."""
 
     output_complete, command_timeout = False, None
@@ -66,13 +66,13 @@ class Sampling:
         self.stopping = self.interrupted = self.aborting = False
 
 
-class Share:
+class TimeShare:
     """What may take a share of the time, and is due whenever it has not."""
 
     def __init__(self, share: float) -> None:
         self._share, self._next = share, 0.0
 
-    def run(self, work: Callable[[], None]) -> None:
+    def run_if_due(self, work: Callable[[], None]) -> None:
         begun = time.monotonic()
         if begun >= self._next:
             work()
@@ -80,7 +80,7 @@ class Share:
             self._next = ended + (ended - begun) / self._share
 
 
-class Now:
+class Interval:
     """What is due every so often."""
 
     def __init__(self, seconds: float) -> None:
@@ -94,34 +94,42 @@ class Now:
         return True
 
 
-def progress(profile: Profile, clock: Clock) -> None:
+def show_progress(profile: Profile, clock: SampleClock) -> None:
     """On the terminal, where there is one."""
     sys.stderr.write(f"\r{clock.seconds:.0f} s, {profile.samples} samples; Ctrl-C ends it\x1b[K")
     sys.stderr.flush()
 
 
-def sample(
-    sampler: Any, profile: Profile, clock: Clock, options: Namespace, ended: Callable[[], bool]
+def run_sampler(
+    sampler: Any,
+    profile: Profile,
+    clock: SampleClock,
+    options: Namespace,
+    has_ended: Callable[[], bool],
 ) -> None:
-    """Until the time is over, nothing is left to sample, or ended(): the command has, or Ctrl-C was typed."""
-    retry, look_for_children, tell = Now(_RETRY), Share(_SHARE), Now(_PROGRESS)
+    """Until the time is over, nothing is left to sample, or has_ended(): the command has, or Ctrl-C was typed."""
+    retry, look_for_children, tell = (
+        Interval(_RETRY_INTERVAL),
+        TimeShare(_CHILDREN_SHARE),
+        Interval(_PROGRESS_INTERVAL),
+    )
     shows = sys.stderr.isatty()
-    while not ended() and (options.duration is None or clock.seconds < options.duration):
+    while not has_ended() and (options.duration is None or clock.seconds < options.duration):
         if options.subprocesses:
-            look_for_children.run(sampler.add_children)
+            look_for_children.run_if_due(sampler.add_children)
         sampler.retry_waiting(fresh=not retry)
         if not sampler.sample_processes() or (
             options.pid is not None and not sampler.has_processes and not profile.rounds
         ):
             break
         if shows and tell:
-            progress(profile, clock)
-        clock.wait()
+            show_progress(profile, clock)
+        clock.wait_for_sample()
     if shows:
         sys.stderr.write("\r\x1b[K")
 
 
-def _which(options: Namespace) -> str:
+def _thread_selection(options: Namespace) -> str:
     return "all" if options.wall else "gil" if options.gil else "running"
 
 
@@ -130,18 +138,18 @@ def exit_status(ended: int) -> int:
     return ended if ended >= 0 else 128 - ended
 
 
-def collect(options: Namespace) -> Profile:
+def collect_profile(options: Namespace) -> Profile:
     """The Profile.  Raises NoStacks where there was nothing to sample, OSError where the command can not be started."""
     if options.off_cpu:
-        from .offcpu_profile import collect as waits
+        from .offcpu_profile import profile_off_cpu as waits
 
         return waits(options)
-    profile = Profile(options.rate, WORDS[_which(options)])
-    command = command_that_waits(options.command)
-    sampling = Sampling(command)
-    with Interrupts(sampling):
+    profile = Profile(options.rate, WORDS[_thread_selection(options)])
+    command = make_waiting_command(options.command)
+    sampling = SamplingState(command)
+    with InterruptHandler(sampling):
         try:
-            why_none = _collect(options, profile, sampling)
+            why_none = _fill_profile(options, profile, sampling)
             if command and command.poll():
                 profile.exit_status = os.waitstatus_to_exitcode(command.status)
         finally:
@@ -160,19 +168,19 @@ def collect(options: Namespace) -> Profile:
     return profile
 
 
-def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> StackReadError | None:
+def _fill_profile(options: Namespace, profile: Profile, sampling: SamplingState) -> StackReadError | None:
     """Fills the profile; why nothing was seen."""
     command = sampling.targets.command
     pid = command.pid if command else options.pid
 
-    def ended() -> bool:
+    def has_ended() -> bool:
         return sampling.stopping or (command is not None and command.poll())
 
     with watchdog(f"pyusdt: process {pid} does not let its memory be read: gave up") as beat:
         sampler = Sampler(
             profile,
             SamplerOptions(
-                _which(options),
+                _thread_selection(options),
                 options.lines,
                 options.threads,
                 options.frames,
@@ -189,8 +197,8 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> StackR
                 command.watch_group()
                 command.start()
             sampler.add_process(pid)
-            clock = Clock(options.rate, profile)
-            sample(sampler, profile, clock, options, ended)
+            clock = SampleClock(options.rate, profile)
+            run_sampler(sampler, profile, clock, options, has_ended)
             profile.seconds = clock.seconds
         finally:
             sampler.close()
@@ -201,7 +209,7 @@ def _collect(options: Namespace, profile: Profile, sampling: Sampling) -> StackR
 # --- output --------------------------------------------------------------------------------
 
 
-def write(path: str, text: str) -> None:
+def write_file(path: str, text: str) -> None:
     """A file that is there when it is whole.  Raises report.output.OutputError."""
     aside = AtomicFile(path)
     with (
@@ -212,11 +220,11 @@ def write(path: str, text: str) -> None:
     aside.commit_file()
 
 
-def title(options: Namespace) -> str:
+def profile_title(options: Namespace) -> str:
     return " ".join(options.command) if options.command else f"process {options.pid}"
 
 
-def output(profile: Profile, options: Namespace) -> str:
+def write_output(profile: Profile, options: Namespace) -> str:
     """Writes the files; the text for the standard output."""
     from pydtrace.profile.flamegraph import render_flamegraph
     from pydtrace.profile.folded import fold_stacks
@@ -224,18 +232,18 @@ def output(profile: Profile, options: Namespace) -> str:
     from pydtrace.profile.speedscope import make_speedscope
 
     if options.speedscope:
-        write(options.speedscope, json.dumps(make_speedscope(profile, title(options))))
+        write_file(options.speedscope, json.dumps(make_speedscope(profile, profile_title(options))))
     if options.svg:
-        write(
+        write_file(
             options.svg,
-            render_flamegraph(profile, f"{title(options)}: {render_head(profile)}".rstrip()),
+            render_flamegraph(profile, f"{profile_title(options)}: {render_head(profile)}".rstrip()),
         )
     if options.folded:
         sys.stderr.write(render_unseen(profile))
     return fold_stacks(profile) if options.folded else render_profile(profile)
 
 
-def check(options: Namespace) -> str | None:
+def check_options(options: Namespace) -> str | None:
     """What is wrong with the options together, or None."""
     if bool(options.command) == (options.pid is not None):
         return "give a process id, or -- and a command"

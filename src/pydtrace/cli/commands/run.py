@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 
-from pyusdt.vm.inject_env import DEAF, environment
-from pyusdt.vm.target_python import deaf, interpreter, line_of
+from pyusdt.vm.inject_env import ISOLATED, make_environment
+from pyusdt.vm.target_python import (
+    find_interpreter_line,
+    find_isolating_option,
+    inspect_interpreter,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,16 +25,16 @@ class NotRun(Exception):
     """Why, for a person."""
 
 
-def run(words: list[str]) -> NoReturn:
+def exec_command(words: list[str]) -> NoReturn:
     if words[:1] == ["--"]:
         words = words[1:]
     if not words:
         raise NotRun("which command? As in `pyusdt run gunicorn shop.wsgi`")
-    check(words)
+    check_injectable(words)
     os.environ.update(
         {
             "PYUSDT_INSTRUMENT": os.environ.get("PYUSDT_INSTRUMENT") or "all",
-            **environment(0, children=True, hooks=True),
+            **make_environment(0, children=True, hooks=True),
         }
     )
     try:
@@ -39,10 +43,10 @@ def run(words: list[str]) -> NoReturn:
         raise NotRun(f"failed to run {words[0]}: {error.strerror}") from None
 
 
-def check(words: list[str]) -> None:
+def check_injectable(words: list[str]) -> None:
     """NotRun where the command is a Python that we can not get into; a command that is none may start Pythons."""
-    line = line_of(words)
-    if option := deaf(line or words):
-        raise NotRun(f"{DEAF % option}: no probes can be brought into it")
-    if line and (lack := interpreter(line[0]).lack):
+    line = find_interpreter_line(words)
+    if option := find_isolating_option(line or words):
+        raise NotRun(f"{ISOLATED % option}: no probes can be brought into it")
+    if line and (lack := inspect_interpreter(line[0]).reason):
         raise NotRun(f"no probes can be brought into it: {lack}")

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 _OPTION = re.compile(r"^ \*     --([a-z][a-z-]*)=(\S+)  +(\S.*)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_OTHERS = "Whatever else stands there is pydtrace's: -p PID, -c COMMAND, -o FILE, --json, --live, --web … (pydtrace --help)."
+_EPILOG = "Whatever else stands there is pydtrace's: -p PID, -c COMMAND, -o FILE, --json, --live, --web … (pydtrace --help)."
 
 
 class Option:
     """One of a script.  default: "" where it has to be given; integer: it stands in the script as a number."""
 
-    __slots__ = ("default", "integer", "name", "words")
+    __slots__ = ("default", "integer", "name", "help")
 
-    def __init__(self, name: str, default: str, words: str) -> None:
-        self.name, self.words, self.default = name, words, "" if default.isupper() else default
+    def __init__(self, name: str, default: str, help: str) -> None:
+        self.name, self.help, self.default = name, help, "" if default.isupper() else default
         self.integer = default.isdigit() or default == "N"
 
 
@@ -52,13 +52,13 @@ class Script:
         self.question = comment.split("\n")[1].removeprefix(" * ")
         self.options = [Option(*found) for found in _OPTION.findall(comment)]
 
-    def providers(self) -> list[str]:
+    def find_providers(self) -> list[str]:
         """Those of its probe descriptions."""
         return list(dict.fromkeys(PROVIDER.findall(self.text)))
 
-    def renamed(self, provider: str | None, names: Mapping[str, str]) -> str:
+    def rename_probes(self, provider: str | None, names: Mapping[str, str]) -> str:
         """The text for another provider, with other names of probes and arguments.  ValueError for what it does not name."""
-        text, mine = self.text, self.providers()
+        text, mine = self.text, self.find_providers()
         if provider is not None:
             if len(mine) != 1:
                 raise ValueError(
@@ -77,15 +77,15 @@ def names() -> list[str]:
     return script_names()
 
 
-def table() -> list[list[str]]:
+def format_rows() -> list[list[str]]:
     """A row for each script, below a heading: its name, the probes that it needs, its question."""
     return [
         ["SCRIPT", "PROBES", "QUESTION"],
-        *([name, _probes(name), Script(name).question] for name in names()),
+        *([name, _format_probes(name), Script(name).question] for name in names()),
     ]
 
 
-def _probes(name: str) -> str:
+def _format_probes(name: str) -> str:
     """Those that it needs: each provider, and its probes."""
     needed: dict[str, list[str]] = {}
     for provider, probe in needed_probes(name):
@@ -96,7 +96,7 @@ def _probes(name: str) -> str:
     )
 
 
-def misfit(name: str, given: list[str]) -> str | None:
+def explain_misfit(name: str, words: list[str]) -> str | None:
     """Why the script sees nothing in a process that the command line names by -p, and which script does; None: it may see something.
 
     given: what follows the script's name.  A process that has just begun may get its probes yet.
@@ -106,21 +106,21 @@ def misfit(name: str, given: list[str]) -> str | None:
 
     needed = {provider for provider, _ in needed_probes(name)}
     if not needed or {"--attach", "-Z", "--provider", "--name"} & {
-        word.partition("=")[0] for word in given
+        word.partition("=")[0] for word in words
     }:
         return None
-    for pid in _pids(given):
+    for pid in _find_pids(words):
         has = find_providers([pid])
         if has and not has & needed and not is_young(pid):
             fitting = (
                 ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has))
                 or "none of these scripts"
             )
-            return f"process {pid} has none of the probes that {name} needs ({_probes(name)}): what it has is for {fitting}"
+            return f"process {pid} has none of the probes that {name} needs ({_format_probes(name)}): what it has is for {fitting}"
     return None
 
 
-def _pids(given: list[str]) -> list[int]:
+def _find_pids(given: list[str]) -> list[int]:
     words = [
         word[2:] or after
         for word, after in zip(given, [*given[1:], ""], strict=False)
@@ -129,32 +129,30 @@ def _pids(given: list[str]) -> list[int]:
     return [int(word) for word in words if word.isdigit()]
 
 
-def _word(text: str) -> str:
+def _parse_word(text: str) -> str:
     if not _WORD.fullmatch(text):
         raise argparse.ArgumentTypeError(f"'{text}' is no name")
     return text
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_pair(text: str) -> tuple[str, str]:
     old, equals, new = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"'{text}' is not OLD=NEW")
-    return _word(old), _word(new)
+    return _parse_word(old), _parse_word(new)
 
 
-def parser(script: Script) -> argparse.ArgumentParser:
+def make_parser(script: Script) -> argparse.ArgumentParser:
     """For what follows the script's name."""
     made = argparse.ArgumentParser(
         prog=f"pyusdt trace {script.name}",
         description=script.question,
-        epilog=_OTHERS,
+        epilog=_EPILOG,
         allow_abbrev=False,
     )
     for option in script.options:
         words = (
-            f"{option.words}; {option.default} if it is not given"
-            if option.default
-            else option.words
+            f"{option.help}; {option.default} if it is not given" if option.default else option.help
         )
         made.add_argument(
             f"--{option.name}",
@@ -167,13 +165,13 @@ def parser(script: Script) -> argparse.ArgumentParser:
         )
     made.add_argument(
         "--provider",
-        type=_word,
+        type=_parse_word,
         metavar="NAME",
-        help=f"the provider in the place of {', '.join(script.providers())}",
+        help=f"the provider in the place of {', '.join(script.find_providers())}",
     )
     made.add_argument(
         "--name",
-        type=_pair,
+        type=_parse_pair,
         action="append",
         default=[],
         metavar="OLD=NEW",
@@ -182,12 +180,14 @@ def parser(script: Script) -> argparse.ArgumentParser:
     return made
 
 
-def command_line(script: Script, given: list[str]) -> list[str]:
+def build_command_line(script: Script, words: list[str]) -> list[str]:
     """pydtrace's.  given: what follows the script's name.  ValueError: the script does not have what is named."""
-    options, others = parser(script).parse_known_args(given)
+    options, others = make_parser(script).parse_known_args(words)
     path = script.path
     if options.provider or options.name:
-        path = _in_memory(script.name, script.renamed(options.provider, dict(options.name)))
+        path = _write_memory_file(
+            script.name, script.rename_probes(options.provider, dict(options.name))
+        )
     return [
         "-q",
         "-s",
@@ -197,17 +197,17 @@ def command_line(script: Script, given: list[str]) -> list[str]:
     ]
 
 
-def _in_memory(name: str, text: str) -> str:
+def _write_memory_file(name: str, text: str) -> str:
     """The path of a file of this process with the text, for as long as the process lives."""
     if not hasattr(os, "memfd_create"):  # Linux alone has it
-        return _in_a_file(text)
+        return _write_temporary_file(text)
     fd = os.memfd_create(f"{name}.d", os.MFD_CLOEXEC)
     with open(fd, "w", encoding="utf-8", closefd=False) as file:
         file.write(text)
     return f"/proc/self/fd/{fd}"
 
 
-def _in_a_file(text: str) -> str:
+def _write_temporary_file(text: str) -> str:
     """The same for other systems."""
     import atexit
     import tempfile

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Listeners(QuotaWorker):
+class SemaphoreReader(QuotaWorker):
     """told: which processes do not let their memory be read."""
 
     QUOTA_MESSAGE = "who listens to the probes of its processes is not known: reading their memory takes too long"
 
-    def of(self, pid: int, addresses: Iterable[int]) -> dict[int, int]:
+    def count_tracers(self, pid: int, addresses: Iterable[int]) -> dict[int, int]:
         """{address: how many tracers the semaphore there counts}; what can not be known is not in it."""
         found: dict[int, int] = {}
         done, user = threading.Event(), read_process_user(pid)
         if pid in self._slow_processes or (user != ROOT and self._hung_threads.get(user)):
             return {}
-        self._submit_job(pid, _read, pid, list(addresses), found, done)
+        self._submit_job(pid, _read_semaphores, pid, list(addresses), found, done)
         reader = self._worker
         if reader is None or done.wait(JOB_TIMEOUT):
             return found
@@ -48,7 +48,9 @@ class Listeners(QuotaWorker):
         self._worker = None
 
 
-def _read(pid: int, addresses: list[int], found: dict[int, int], done: threading.Event) -> None:
+def _read_semaphores(
+    pid: int, addresses: list[int], found: dict[int, int], done: threading.Event
+) -> None:
     try:
         memory = Memory(pid)
         for address in addresses:
@@ -61,4 +63,4 @@ def _read(pid: int, addresses: list[int], found: dict[int, int], done: threading
     done.set()
 
 
-LISTENERS = Listeners()
+LISTENERS = SemaphoreReader()

@@ -32,14 +32,17 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import IO
 
-_LOOK = 1.0  # s between two looks at the folder
-_FIRST, _LONGEST = 1.0, 60.0  # s before a script that failed is started again: the double each time
-_WELL = 60.0  # s: who has run for so long has not failed at once
-_PATIENCE = (
+_SCAN_INTERVAL = 1.0  # s between two looks at the folder
+_MIN_RESTART_DELAY, _MAX_RESTART_DELAY = (
+    1.0,
+    60.0,
+)  # s before a script that failed is started again: the double each time
+_HEALTHY_TIME = 60.0  # s: who has run for so long has not failed at once
+_STOP_TIMEOUT = (
     20.0  # s for a script's END and for what its receivers are still to get, before it is killed
 )
-_LINE = 8192  # bytes of a line, at the most
-_COSTLY = 4  # pydtrace's exit status where -x maxcpu has ended it
+_MAX_LINE = 8192  # bytes of a line, at the most
+_STATUS_CPU_LIMIT = 4  # pydtrace's exit status where -x maxcpu has ended it
 _PROGRAM = """import ctypes, os, signal, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
@@ -51,7 +54,7 @@ from pydtrace.cli.pydtrace.main import main
 main()
 """
 
-Seen = tuple[tuple[int, ...], ...]  # of a script's files, what changes when they change
+FileSignature = tuple[tuple[int, ...], ...]  # of a script's files, what changes when they change
 
 
 class NotServed(Exception):
@@ -61,18 +64,18 @@ class NotServed(Exception):
 class Script:
     """One script, and the pydtrace that traces it, if it runs."""
 
-    def __init__(self, name: str, seen: Seen) -> None:
-        self.name, self.seen = name, seen
+    def __init__(self, name: str, signature: FileSignature) -> None:
+        self.name, self.signature = name, signature
         self.process: subprocess.Popen[bytes] | None = None
-        self.since = self.due = 0.0  # when it was started; when it is to be, monotonic
-        self.over = False  # it is not to be started again until it changes
-        self.stopping = 0.0  # when it is killed, monotonic; 0: it was not told to end
-        self._wait = _FIRST
-        self._rest = b""  # of a line that is not whole
+        self.started_at = self.start_at = 0.0  # when it was started; when it is to be, monotonic
+        self.finished = False  # it is not to be started again until it changes
+        self.kill_at = 0.0  # when it is killed, monotonic; 0: it was not told to end
+        self._restart_delay = _MIN_RESTART_DELAY
+        self._partial_line = b""  # of a line that is not whole
 
     def start(self, folder: str, memory: int, cpu: int) -> None:
         """NotServed where its options can not be read; OSError."""
-        words = _options(os.path.join(folder, self.name + ".args"))
+        words = _read_arguments(os.path.join(folder, self.name + ".args"))
         command = isolated_command(
             _PROGRAM,
             str(os.getpid()),
@@ -91,41 +94,45 @@ class Script:
             OSError, AttributeError
         ):  # it has ended; there are no limits of others here
             resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (memory, memory))
-        self.since, self.stopping = time.monotonic(), 0.0
+        self.started_at, self.kill_at = time.monotonic(), 0.0
 
-    def tell_to_end(self) -> None:
+    def request_stop(self) -> None:
         """END runs, the aggregations are printed."""
-        if self.process and not self.stopping:
+        if self.process and not self.kill_at:
             self.process.terminate()
-            self.stopping = time.monotonic() + _PATIENCE
+            self.kill_at = time.monotonic() + _STOP_TIMEOUT
 
-    def begin_anew(self) -> None:
+    def request_restart(self) -> None:
         """Once it has ended, whatever it ended by before."""
-        self.over, self.due = False, 0.0
-        self.tell_to_end()
+        self.finished, self.start_at = False, 0.0
+        self.request_stop()
 
-    def ended(self, status: int) -> str:
+    def handle_exit(self, status: int) -> str:
         """It has; what is told of it."""
         now = time.monotonic()
         self.process = None
-        if self.stopping:
+        if self.kill_at:
             return "stopped"
         if status == 0:
-            self.over = True
+            self.finished = True
             return "the script has ended; it runs again when its files change"
-        self._wait = _FIRST if now - self.since > _WELL else min(2 * self._wait, _LONGEST)
-        wait = _LONGEST if status == _COSTLY else self._wait
-        self.due = now + wait
+        self._restart_delay = (
+            _MIN_RESTART_DELAY
+            if now - self.started_at > _HEALTHY_TIME
+            else min(2 * self._restart_delay, _MAX_RESTART_DELAY)
+        )
+        wait = _MAX_RESTART_DELAY if status == _STATUS_CPU_LIMIT else self._restart_delay
+        self.start_at = now + wait
         why = f"signal {-status}" if status < 0 else f"exit status {status}"
         return f"ended with {why}: it is started again in {wait:g} s"
 
-    def lines(self, data: bytes) -> Iterator[str]:
+    def split_lines(self, data: bytes) -> Iterator[str]:
         """The whole lines that there are now; data: b"" at its end."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > _LINE or not data:
-            lines, self._rest = [*lines, self._rest], b""
+        *lines, self._partial_line = (self._partial_line + data).split(b"\n")
+        if len(self._partial_line) > _MAX_LINE or not data:
+            lines, self._partial_line = [*lines, self._partial_line], b""
         for line in filter(None, lines):
-            yield escape_for_terminal(line[:_LINE].decode("utf-8", "replace"))
+            yield escape_for_terminal(line[:_MAX_LINE].decode("utf-8", "replace"))
 
 
 class Supervisor:
@@ -136,62 +143,62 @@ class Supervisor:
         self._scripts: dict[str, Script] = {}
         self._refused: dict[str, str] = {}  # name: why, as it was told
         self._selector = selectors.DefaultSelector()
-        self._ending = self._anew = False
+        self._ending = self._restart_requested = False
 
     def run(self) -> None:
         """Until SIGTERM or SIGINT; SIGHUP: all are started anew.  NotServed."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
-        signal.signal(signal.SIGHUP, self._renew)
-        self._look()
-        _notify("READY=1")
+            signal.signal(number, self._handle_stop_signal)
+        signal.signal(signal.SIGHUP, self._handle_restart_signal)
+        self._scan_folder()
+        _notify_systemd("READY=1")
         next_look = 0.0
         while not (self._ending and all(each.process is None for each in self._scripts.values())):
-            self._read(0.2)
+            self._read_output(0.2)
             now = time.monotonic()
             if not self._ending and now >= next_look:
-                next_look = now + _LOOK
-                self._look()
-                _notify(f"WATCHDOG=1\nSTATUS={self._state()}")
-            self._care(now)
+                next_look = now + _SCAN_INTERVAL
+                self._scan_folder()
+                _notify_systemd(f"WATCHDOG=1\nSTATUS={self._describe_state()}")
+            self._start_and_kill(now)
 
-    def _end(self, _number: int, _frame: FrameType | None) -> None:
+    def _handle_stop_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._ending = True
 
-    def _renew(self, _number: int, _frame: FrameType | None) -> None:
-        self._anew = True
+    def _handle_restart_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._restart_requested = True
 
-    def _state(self) -> str:
+    def _describe_state(self) -> str:
         running = sum(each.process is not None for each in self._scripts.values())
         return f"{running} of {len(self._scripts)} scripts run, {len(self._refused)} are refused"
 
     # --- the folder ---------------------------------------------------------------------------
 
-    def _look(self) -> None:
-        if self._anew:
-            self._anew = False
+    def _scan_folder(self) -> None:
+        if self._restart_requested:
+            self._restart_requested = False
             for each in self._scripts.values():
-                each.begin_anew()
-        found = self._found()
+                each.request_restart()
+        found = self._find_scripts()
         for name, seen in found.items():
             script = self._scripts.get(name)
             if script is None:
                 self._scripts[name] = Script(name, seen)
-            elif script.seen != seen:
-                script.seen = seen
-                script.begin_anew()
+            elif script.signature != seen:
+                script.signature = seen
+                script.request_restart()
         for name in [name for name in self._scripts if name not in found]:
-            self._scripts[name].tell_to_end()
-            self._scripts[name].over = True
+            self._scripts[name].request_stop()
+            self._scripts[name].finished = True
             if self._scripts[name].process is None:
                 del self._scripts[name]
 
-    def _found(self) -> dict[str, Seen]:
+    def _find_scripts(self) -> dict[str, FileSignature]:
         """{name: what its files are} of those that may be traced; of the others it is told why not."""
         try:
             os.stat(self._folder)  # one that is not there is said to be so, whoever could make it
             if others := changeable_by_others(self._folder):
-                raise NotServed(_open_to_others(others))
+                raise NotServed(_explain_untrusted(others))
             names = sorted(
                 each[:-2]
                 for each in os.listdir(self._folder)
@@ -202,69 +209,69 @@ class Supervisor:
         found, refused = {}, {}
         for name in names:
             try:
-                found[name] = _seen(os.path.join(self._folder, name))
+                found[name] = _read_signature(os.path.join(self._folder, name))
             except (OSError, NotServed) as error:
                 refused[name] = getattr(error, "strerror", None) or str(error)
                 if self._refused.get(name) != refused[name]:
-                    _say(name, f"not traced: {refused[name]}")
+                    _report_line(name, f"not traced: {refused[name]}")
         self._refused = refused
         return found
 
     # --- the scripts --------------------------------------------------------------------------
 
-    def _care(self, now: float) -> None:
+    def _start_and_kill(self, now: float) -> None:
         for script in self._scripts.values():
             if self._ending:
-                script.tell_to_end()
-            elif not script.over and script.process is None and now >= script.due:
-                self._start(script)
-            if script.process and script.stopping and now >= script.stopping:
+                script.request_stop()
+            elif not script.finished and script.process is None and now >= script.start_at:
+                self._start_script(script)
+            if script.process and script.kill_at and now >= script.kill_at:
                 script.process.kill()
 
-    def _start(self, script: Script) -> None:
+    def _start_script(self, script: Script) -> None:
         try:
             script.start(self._folder, self._memory, self._cpu)
         except (OSError, NotServed) as error:
-            script.over = True
-            _say(script.name, f"not traced: {getattr(error, 'strerror', None) or error}")
+            script.finished = True
+            _report_line(script.name, f"not traced: {getattr(error, 'strerror', None) or error}")
             return
         process = script.process
         if process and process.stdout:
             os.set_blocking(process.stdout.fileno(), False)
             self._selector.register(process.stdout, selectors.EVENT_READ, script)
-            _say(script.name, f"traced by process {process.pid}")
+            _report_line(script.name, f"traced by process {process.pid}")
 
-    def _read(self, timeout: float) -> None:
+    def _read_output(self, timeout: float) -> None:
         if not self._selector.get_map():
             time.sleep(timeout)
             return
         for key, _ in self._selector.select(timeout):
-            self._take(key.fileobj, key.data)  # type: ignore[arg-type]
+            self._forward_output(key.fileobj, key.data)  # type: ignore[arg-type]
 
-    def _take(self, pipe: IO[bytes], script: Script) -> None:
+    def _forward_output(self, pipe: IO[bytes], script: Script) -> None:
         data = os.read(pipe.fileno(), 65536)
-        for line in script.lines(data):
-            _say(script.name, line)
+        for line in script.split_lines(data):
+            _report_line(script.name, line)
         if not data and script.process:
             self._selector.unregister(pipe)
             pipe.close()
-            _say(script.name, script.ended(script.process.wait()))
+            _report_line(script.name, script.handle_exit(script.process.wait()))
 
 
 # --- what is believed ------------------------------------------------------------------------
 
 
-def _check(path: str, found: os.stat_result) -> None:
+def _check_trusted(path: str, found: os.stat_result) -> None:
     """NotServed where others could have written it."""
     if not is_ours(found):
-        raise NotServed(_open_to_others(path))
+        raise NotServed(_explain_untrusted(path))
 
 
-def _open_to_others(path: str) -> str:
+def _explain_untrusted(path: str) -> str:
     return f"{path} can be written by others than root and the user of pyusdt serve: chown and chmod go-w help"
 
 
-def _seen(path: str) -> Seen:
+def _read_signature(path: str) -> FileSignature:
     """Of NAME.d and NAME.args.  NotServed, OSError."""
     found = []
     for file in (path + ".d", path + ".args"):
@@ -276,14 +283,14 @@ def _seen(path: str) -> Seen:
             continue
         if not stat.S_ISREG(status.st_mode):
             raise NotServed(f"{file} is no regular file")
-        _check(file, status)
+        _check_trusted(file, status)
         found.append(
             (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         )
     return tuple(found)
 
 
-def _options(path: str) -> list[str]:
+def _read_arguments(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8") as file:
             return shlex.split(file.read(), comments=True)
@@ -296,11 +303,11 @@ def _options(path: str) -> list[str]:
 # --- who is told -----------------------------------------------------------------------------
 
 
-def _say(name: str, text: str) -> None:
+def _report_line(name: str, text: str) -> None:
     print(f"{escape_for_terminal(name)}: {text}", file=sys.stderr, flush=True)
 
 
-def _notify(text: str) -> None:
+def _notify_systemd(text: str) -> None:
     """systemd, if it has started us."""
     path = os.environ.get("NOTIFY_SOCKET")
     if path:

@@ -14,14 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/pystack/python_walk.h
-MOST_HZ = 1000
-MOST_SECONDS = 7 * 24 * 3600
+MAX_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/pystack/python_walk.h
+MAX_HZ = 1000
+MAX_SECONDS = 7 * 24 * 3600
 
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
-def number(most: int) -> Callable[[str], int]:
+def bounded_integer(most: int) -> Callable[[str], int]:
     """The type of an argument: from 1 to `most`."""
 
     def check(text: str) -> int:
@@ -32,7 +32,7 @@ def number(most: int) -> Callable[[str], int]:
     return check
 
 
-def seconds(most: int) -> Callable[[str], float]:
+def bounded_seconds(most: int) -> Callable[[str], float]:
     """The type of an argument: a time, at most that one."""
 
     def check(text: str) -> float:
@@ -45,17 +45,17 @@ def seconds(most: int) -> Callable[[str], float]:
     return check
 
 
-def _frames(parser: argparse.ArgumentParser) -> None:
+def _add_frames_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--frames",
-        type=number(MOST_FRAMES),
+        type=bounded_integer(MAX_FRAMES),
         default=1000,
         metavar="N",
         help="of a stack, the innermost; default: 1000",
     )
 
 
-def dump(parser: argparse.ArgumentParser) -> None:
+def add_dump_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pids",
         nargs="+",
@@ -68,7 +68,7 @@ def dump(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with the Pythons among their descendants; with --native, with all",
     )
-    _frames(parser)
+    _add_frames_option(parser)
     stops = parser.add_mutually_exclusive_group()
     stops.add_argument(
         "--native",
@@ -85,7 +85,7 @@ def dump(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def profile(parser: argparse.ArgumentParser) -> None:
+def add_profile_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pyusdt profile [OPTIONS] (PID | -- COMMAND …)"
     parser.add_argument(
         "pid",
@@ -97,14 +97,14 @@ def profile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-d",
         "--duration",
-        type=seconds(MOST_SECONDS),
+        type=bounded_seconds(MAX_SECONDS),
         metavar="SECONDS",
         help="default: until Ctrl-C or its end",
     )
     parser.add_argument(
         "-r",
         "--rate",
-        type=number(MOST_HZ),
+        type=bounded_integer(MAX_HZ),
         default=97,
         metavar="HZ",
         help="looks a second; default: 97",
@@ -136,7 +136,7 @@ def profile(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with the frames of C; what runs is stopped for a moment at each look",
     )
-    _frames(parser)
+    _add_frames_option(parser)
     parser.add_argument(
         "--folded", action="store_true", help="print folded stacks in the place of the table"
     )

@@ -23,7 +23,7 @@ from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 from pydtrace.untrusted.io_worker import read_process_user
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .list_command import raised, semaphores, without_places
+from .list_command import count_raised, find_semaphores, without_code_locations
 from .semaphore_reader import LISTENERS
 
 TYPE_CHECKING = False
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    Who = tuple[
+    ProcessKey = tuple[
         int, str
     ]  # a pid, and "" or, where that is a pid of another namespace, what the process calls itself
 
-_EVERYWHERE = ("pyusdt", "erlang", "python")  # providers that are not a program's own
+_BUILTIN_PROVIDERS = ("pyusdt", "erlang", "python")  # providers that are not a program's own
 _HELP = "q quit  s sort  p pause  + - interval"
 HEADINGS = (
     "PID",
@@ -55,8 +55,8 @@ _NARROW, _WIDE = (
 )  # the columns of a terminal that has not so many
 KERNEL_HEADINGS = ("TRACER", "NAME", "PROGRAMS", "PLACES", "TRACES", "RUNS/s", "LOST", "LOST/s")
 _KERNEL_NARROW = ("TRACER", "NAME", "TRACES", "RUNS/s", "LOST")
-_LEAST = 3  # processes that a low terminal shows before it has room for the tracers' table
-_TEXTS = (
+_MIN_PROCESSES = 3  # processes that a low terminal shows before it has room for the tracers' table
+_TEXT_COLUMNS = (
     "PROCESS",
     "OWN PROVIDERS",
     "TRACED BY",
@@ -68,56 +68,67 @@ _UNCOUNTED = (
     f"{OTHERS}: tracers that can not be looked into (perf, gdb; for who is not root, the kernel engine and bpftrace): what "
     "comes to these, they alone can count"
 )
-_NOBODY = "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on"
+_NO_PROCESSES = (
+    "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on"
+)
 _RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that several processes share stands in the tracer's row alone"
-_LACK = "RUNS/s: the kernel counts for root alone how often programs run"
-_MOST_TRACES = 3  # places that a tracer's row names
+_RUNS_UNKNOWN = "RUNS/s: the kernel counts for root alone how often programs run"
+_MAX_TRACES = 3  # places that a tracer's row names
 SORTS = ("KB/s", "LOST", "PID")
-_FILES = 3.0, 20  # seconds at once, and one of how many, for the files of a user's processes
+_FILE_BUDGET = 3.0, 20  # seconds at once, and one of how many, for the files of a user's processes
 
 
-class Row:
+class ProcessRow:
     """A process.  tracers: pids of those that read its rings; kernel: of those that have programs for it in the kernel; others: probes
     that others listen to (perf, gdb); rate: bytes a second; unread: of what its rings hold, the share that nobody has read; lost,
     losses: events, all that there were, and a second; runs: how often programs for this process alone ran, a second; None: not known."""
 
     __slots__ = (
-        "kernel",
-        "losses",
-        "lost",
+        "kernel_tracers",
+        "drop_rate",
+        "drops",
         "name",
-        "others",
+        "foreign_probes",
         "pid",
         "probes",
         "providers",
-        "rate",
-        "runs",
+        "byte_rate",
+        "run_rate",
         "tracers",
-        "unread",
+        "unread_share",
     )
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid, self.name = pid, name
-        self.probes = self.lost = self.others = 0
+        self.probes = self.drops = self.foreign_probes = 0
         self.providers: list[str] = []
         self.tracers: list[int] = []
-        self.kernel: list[int] = []
-        self.rate = self.losses = self.unread = 0.0
-        self.runs: float | None = None
+        self.kernel_tracers: list[int] = []
+        self.byte_rate = self.drop_rate = self.unread_share = 0.0
+        self.run_rate: float | None = None
 
     @property
-    def traced(self) -> bool:
-        return bool(self.tracers or self.kernel or self.others)
+    def is_traced(self) -> bool:
+        return bool(self.tracers or self.kernel_tracers or self.foreign_probes)
 
-    def cells(self) -> tuple[str, ...]:
+    def format_cells(self) -> tuple[str, ...]:
         """As text, in the order of HEADINGS."""
         tracers = [
             *map(str, self.tracers),
-            *(f"{pid} (kernel)" for pid in self.kernel),
-            *([f"{OTHERS} ({self.others} of {self.probes})"] if self.others else []),
+            *(f"{pid} (kernel)" for pid in self.kernel_tracers),
+            *(
+                [f"{OTHERS} ({self.foreign_probes} of {self.probes})"]
+                if self.foreign_probes
+                else []
+            ),
         ]
         rings = (
-            (f"{self.rate / 1000:.1f}", f"{self.unread:.0%}", str(self.lost), f"{self.losses:.0f}")
+            (
+                f"{self.byte_rate / 1000:.1f}",
+                f"{self.unread_share:.0%}",
+                str(self.drops),
+                f"{self.drop_rate:.0f}",
+            )
             if self.tracers
             else ("-",) * 4
         )
@@ -128,38 +139,49 @@ class Row:
             escape_for_terminal(", ".join(self.providers)) or "-",
             ", ".join(tracers) or "-",
             *rings,
-            _number(self.runs),
+            _format_number(self.run_rate),
         )
 
 
 class KernelRow:
     """A tracer that has programs in the kernel.  found: a running.Tracer; runs, losses: a second; lost: all; None: not known."""
 
-    __slots__ = ("found", "losses", "lost", "name", "runs")
+    __slots__ = ("tracer", "drop_rate", "drops", "name", "run_rate")
 
     def __init__(
-        self, found: Any, name: str, runs: float | None, lost: int | None, losses: float | None
+        self,
+        tracer: Any,
+        name: str,
+        run_rate: float | None,
+        drops: int | None,
+        drop_rate: float | None,
     ) -> None:
-        self.found, self.name, self.runs, self.lost, self.losses = found, name, runs, lost, losses
+        self.tracer, self.name, self.run_rate, self.drops, self.drop_rate = (
+            tracer,
+            name,
+            run_rate,
+            drops,
+            drop_rate,
+        )
 
-    def cells(self) -> tuple[str, ...]:
+    def format_cells(self) -> tuple[str, ...]:
         """As text, in the order of KERNEL_HEADINGS."""
-        links = self.found.links.values()
-        named = list(dict.fromkeys(_place(link) for link in links))
-        more = f" and {len(named) - _MOST_TRACES} more" if len(named) > _MOST_TRACES else ""
+        links = self.tracer.links.values()
+        named = list(dict.fromkeys(_describe_link(link) for link in links))
+        more = f" and {len(named) - _MAX_TRACES} more" if len(named) > _MAX_TRACES else ""
         return (
-            str(self.found.pid),
+            str(self.tracer.pid),
             escape_for_terminal(self.name),
-            str(len(self.found.runs)),
+            str(len(self.tracer.runs)),
             str(sum(link.places for link in links)),
-            escape_for_terminal(", ".join(named[:_MOST_TRACES]) + more) or "-",
-            _number(self.runs),
-            _number(self.lost),
-            _number(self.losses),
+            escape_for_terminal(", ".join(named[:_MAX_TRACES]) + more) or "-",
+            _format_number(self.run_rate),
+            _format_number(self.drops),
+            _format_number(self.drop_rate),
         )
 
 
-def _place(link: Any) -> str:
+def _describe_link(link: Any) -> str:
     """Where a program is attached, in few words."""
     if link.path:
         return (
@@ -170,84 +192,86 @@ def _place(link: Any) -> str:
     return str(link.tracepoint or link.kind)
 
 
-def _number(number: float | None) -> str:
+def _format_number(number: float | None) -> str:
     return "-" if number is None else f"{number:.0f}"
 
 
-class Looks:
-    """Takes a look now and then; rows() is of what came between the last two.  counting: the kernel counts how often programs run.
+class ActivitySampler:
+    """Takes a look now and then; sample_rows() is of what came between the last two.  counting: the kernel counts how often programs run.
 
-    kernel: [KernelRow], after rows()."""
+    kernel: [KernelRow], after sample_rows()."""
 
     def __init__(self, counting: bool = False) -> None:
-        self._before: dict[tuple[Who, int], tuple[int, int]] = {}
-        self._sites: dict[tuple[Who, int], tuple[set[int], set[str]]] = {}
-        self._time: dict[int, CpuTimeBudget] = {}  # by user
+        self._before: dict[tuple[ProcessKey, int], tuple[int, int]] = {}
+        self._sites: dict[tuple[ProcessKey, int], tuple[set[int], set[str]]] = {}
+        self._file_budgets: dict[int, CpuTimeBudget] = {}  # by user
         self._counting = counting
-        self._ran: dict[tuple[int, int], int] = {}  # (tracer, program): how often
-        self._lost: dict[int, int | None] = {}  # by tracer
+        self._run_counts: dict[tuple[int, int], int] = {}  # (tracer, program): how often
+        self._drop_counts: dict[int, int | None] = {}  # by tracer
         self.kernel: list[KernelRow] = []
-        self._when, self._looked = time.monotonic(), False
+        self._sampled_at, self._has_sampled = time.monotonic(), False
 
-    def rows(self) -> list[Row]:
+    def sample_rows(self) -> list[ProcessRow]:
         """All processes; the first time rates are of no interval, and 0."""
         now = time.monotonic()
-        seconds, self._when = now - self._when, now
-        found = known()
+        seconds, self._sampled_at = now - self._sampled_at, now
+        found = list_processes()
         before, self._before = self._before, {}
-        filled: defaultdict[Who, list[int]] = defaultdict(lambda: [0, 0])
+        filled: defaultdict[ProcessKey, list[int]] = defaultdict(lambda: [0, 0])
         for pid, tracer, published, unread, room, lost, elsewhere in list_ring_usage():
             who = pid, elsewhere
             row = found.get(who) or found.setdefault(
-                who, Row(pid, process_names.describe_row(*who))
+                who, ProcessRow(pid, process_names.describe_row(*who))
             )
             row.tracers.append(tracer)
-            row.lost += lost
+            row.drops += lost
             filled[who][0] += unread
             filled[who][1] += room
-            row.unread = filled[who][0] / filled[who][1] if filled[who][1] else 0.0
+            row.unread_share = filled[who][0] / filled[who][1] if filled[who][1] else 0.0
             self._before[who, tracer] = published, lost
-            came, gone = before.get((who, tracer), (0, 0) if self._looked else (published, lost))
+            came, gone = before.get(
+                (who, tracer), (0, 0) if self._has_sampled else (published, lost)
+            )
             if seconds > 0:
-                row.rate += max(0, published - came) / seconds
-                row.losses += max(0, lost - gone) / seconds
-        self._look_into_kernel(found, seconds)
-        self._looked = True
+                row.byte_rate += max(0, published - came) / seconds
+                row.drop_rate += max(0, lost - gone) / seconds
+        self._add_kernel_tracers(found, seconds)
+        self._has_sampled = True
         return list(found.values())
 
-    def _look_into_kernel(self, found: dict[Who, Row], seconds: float) -> None:
+    def _add_kernel_tracers(self, found: dict[ProcessKey, ProcessRow], seconds: float) -> None:
         """Those that have programs in the kernel, and who else raises semaphores.  Where these are is known until the process has other
         probes."""
         tracers = bpf_tracers.find_tracers()
-        rates = self._rates(tracers, seconds)
+        rates = self._measure_rates(tracers, seconds)
         before, self._sites = self._sites, {}
         for who, row in found.items():
             if who[1]:
                 continue
             addresses, paths = self._sites[who, row.probes] = before.get(
                 (who, row.probes)
-            ) or self._semaphores(row.pid)
+            ) or self._find_semaphores(row.pid)
             told = 0
             for tracer in tracers:
                 if links := tracer.links_of(row.pid, paths):
-                    row.kernel.append(tracer.pid)
+                    row.kernel_tracers.append(tracer.pid)
                     told += sum(link.counters for link in links)
                     alone = [
                         rates[tracer.pid, program] for program in tracer.exclusive_programs(row.pid)
                     ]
                     if self._counting and alone:
-                        row.runs = (row.runs or 0.0) + sum(alone)
-            row.others = max(0, raised(row.pid, addresses) - told)
+                        row.run_rate = (row.run_rate or 0.0) + sum(alone)
+            row.foreign_probes = max(0, count_raised(row.pid, addresses) - told)
 
-    def _semaphores(self, pid: int) -> tuple[set[int], set[str]]:
+    def _find_semaphores(self, pid: int) -> tuple[set[int], set[str]]:
         """None where the files of its user's processes have taken too long already."""
-        time_left = self._time.setdefault(read_process_user(pid), CpuTimeBudget(*_FILES))
+        time_left = self._file_budgets.setdefault(read_process_user(pid), CpuTimeBudget(*_FILE_BUDGET))
         if not time_left.is_available:
             return set(), set()
         with time_left.charge_time():
-            return semaphores(pid)
+            return find_semaphores(pid)
 
-    def _rates(self, tracers: list[Any], seconds: float) -> dict[tuple[int, int], float]:
+    def _measure_rates(self, tracers: list[Any], seconds: float) -> dict[tuple[int, int], float]:
         """How often each (tracer, program) ran, a second."""
         now = {
             (tracer.pid, program): count
@@ -255,21 +279,22 @@ class Looks:
             for program, count in tracer.runs.items()
         }
         rates = {
-            each: max(0, count - self._ran.get(each, 0 if self._looked else count)) / (seconds or 1)
+            each: max(0, count - self._run_counts.get(each, 0 if self._has_sampled else count))
+            / (seconds or 1)
             for each, count in now.items()
         }
-        self._ran, before, self._lost = (
+        self._run_counts, before, self._drop_counts = (
             now,
-            self._lost,
+            self._drop_counts,
             {tracer.pid: tracer.count_drops() for tracer in tracers},
         )
         self.kernel = []
         for tracer in sorted(tracers, key=lambda tracer: tracer.pid):
-            lost = self._lost[tracer.pid]
+            lost = self._drop_counts[tracer.pid]
             losses = (
                 None
                 if lost is None
-                else max(0, lost - (before.get(tracer.pid) or (0 if self._looked else lost)))
+                else max(0, lost - (before.get(tracer.pid) or (0 if self._has_sampled else lost)))
                 / (seconds or 1)
             )
             runs = (
@@ -283,66 +308,73 @@ class Looks:
         return rates
 
 
-def known() -> dict[Who, Row]:
+def list_processes() -> dict[ProcessKey, ProcessRow]:
     """The processes that have pyusdt in them, but this one."""
-    found: dict[Who, Row] = {}
+    found: dict[ProcessKey, ProcessRow] = {}
     own = os.getpid()
-    for pid, provider, *_, elsewhere in without_places(list_probes()):
+    for pid, provider, *_, elsewhere in without_code_locations(list_probes()):
         who = pid, elsewhere
         if who == (own, ""):
             continue
-        row = found.get(who) or found.setdefault(who, Row(pid, process_names.describe_row(*who)))
+        row = found.get(who) or found.setdefault(who, ProcessRow(pid, process_names.describe_row(*who)))
         row.probes += 1
         short = provider.removesuffix(str(pid))
-        if short not in _EVERYWHERE and short not in row.providers:
+        if short not in _BUILTIN_PROVIDERS and short not in row.providers:
             row.providers.append(short)
     return found
 
 
-def ordered(rows: list[Row], by: str) -> list[Row]:
+def sort_rows(rows: list[ProcessRow], by: str) -> list[ProcessRow]:
     """By "PID", or the greatest first; what is traced stands before what is not."""
     if by == "PID":
         return sorted(rows, key=lambda row: row.pid)
     return sorted(
-        rows, key=lambda row: (not row.traced, -(row.rate if by == "KB/s" else row.lost), row.pid)
+        rows,
+        key=lambda row: (
+            not row.is_traced,
+            -(row.byte_rate if by == "KB/s" else row.drops),
+            row.pid,
+        ),
     )
 
 
-def foot(rows: list[Row], kernel: Sequence[KernelRow] = (), counting: bool = False) -> list[str]:
+def footer_lines(
+    rows: list[ProcessRow], kernel: Sequence[KernelRow] = (), counting: bool = False
+) -> list[str]:
     """What the tables can not tell: lines; none where they tell all."""
-    told = [] if rows else [_NOBODY]
+    told = [] if rows else [_NO_PROCESSES]
     return (
         told
-        + [_RUNS if counting else _LACK] * bool(kernel)
-        + [_UNCOUNTED] * any(row.others for row in rows)
+        + [_RUNS if counting else _RUNS_UNKNOWN] * bool(kernel)
+        + [_UNCOUNTED] * any(row.foreign_probes for row in rows)
         + LISTENERS.messages
     )
 
 
-class NoScreen(Exception):
+class ScreenUnavailable(Exception):
     """What draws one is not installed; the message says what to do."""
 
 
-def tables(interval: float) -> tuple[list[list[list[str]]], list[str]]:
+def sample_tables(interval: float) -> tuple[list[list[list[str]]], list[str]]:
     """What came in one interval: one or two tables as rows of cells, the headings first; and the foot."""
     with bpf_tracers.RunStatistics() as statistics:
-        looks = Looks(counting := not statistics.reason)
-        looks.rows()
+        looks = ActivitySampler(counting := not statistics.reason)
+        looks.sample_rows()
         time.sleep(interval)
-        rows = ordered(looks.rows(), SORTS[0])
-    made = [[list(HEADINGS), *(list(row.cells()) for row in rows)]]
+        rows = sort_rows(looks.sample_rows(), SORTS[0])
+    made = [[list(HEADINGS), *(list(row.format_cells()) for row in rows)]]
     if looks.kernel:
-        made.append([list(KERNEL_HEADINGS), *(list(row.cells()) for row in looks.kernel)])
-    return made, foot(rows, looks.kernel, counting)
+        made.append([list(KERNEL_HEADINGS), *(list(row.format_cells()) for row in looks.kernel)])
+    return made, footer_lines(rows, looks.kernel, counting)
 
 
-def watch(interval: float) -> None:
+def run_screen(interval: float) -> None:
     """On the terminal, until q or Ctrl-C."""
     try:
         from rich.console import Console
         from rich.live import Live
     except ImportError:
-        raise NoScreen(
+        raise ScreenUnavailable(
             "a screen needs rich: pip install pyusdt[live]; --once prints a table without it"
         ) from None
     from pydtrace.sinks.live.terminal_sink import KeyReader
@@ -353,11 +385,11 @@ def watch(interval: float) -> None:
         KeyReader(sys.stdin.fileno()) as keys,
         Live(console=console, screen=True, auto_refresh=False) as screen,
     ):
-        _watch(keys, screen, interval, not statistics.reason)
+        _update_screen(keys, screen, interval, not statistics.reason)
 
 
-def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:
-    looks, by, paused, rows = Looks(counting), 0, False, list[Row]()
+def _update_screen(keys: Any, screen: Any, interval: float, counting: bool) -> None:
+    looks, by, paused, rows = ActivitySampler(counting), 0, False, list[ProcessRow]()
     due = 0.0
     try:
         while True:
@@ -375,13 +407,13 @@ def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:
                     else interval
                 )
             if time.monotonic() >= due and not paused:
-                rows, due = looks.rows(), time.monotonic() + interval
+                rows, due = looks.sample_rows(), time.monotonic() + interval
                 pressed.append("")
             if pressed:
-                size = screen.console.size = _size()
-                said = f"every {interval:g} s, by {SORTS[by]}{'  paused' if paused else ''}"
+                size = screen.console.size = _terminal_size()
+                status = f"every {interval:g} s, by {SORTS[by]}{'  paused' if paused else ''}"
                 screen.update(
-                    drawn(ordered(rows, SORTS[by]), said, size, looks.kernel, counting),
+                    render_screen(sort_rows(rows, SORTS[by]), status, size, looks.kernel, counting),
                     refresh=True,
                 )
             time.sleep(0.05)
@@ -389,16 +421,16 @@ def _watch(keys: Any, screen: Any, interval: float, counting: bool) -> None:
         return
 
 
-def _size() -> Any:
+def _terminal_size() -> Any:
     """The terminal's own size, as rich has it, which believes the environment."""
     from rich.console import ConsoleDimensions
 
     return ConsoleDimensions(*os.get_terminal_size(sys.stdout.fileno()))
 
 
-def drawn(
-    rows: list[Row],
-    said: str,
+def render_screen(
+    rows: list[ProcessRow],
+    status: str,
     size: tuple[int, int],
     kernel: Sequence[KernelRow] = (),
     counting: bool = False,
@@ -408,12 +440,12 @@ def drawn(
     from rich.text import Text
 
     width, height = size
-    told = foot(rows, kernel, counting)
-    room = max(_LEAST, height - 2 - len(told) - (len(kernel) + 2 if kernel else 0))
+    told = footer_lines(rows, kernel, counting)
+    room = max(_MIN_PROCESSES, height - 2 - len(told) - (len(kernel) + 2 if kernel else 0))
     listed = rows if len(rows) <= room else rows[: room - 1]
-    traced = sum(row.traced for row in rows)
+    traced = sum(row.is_traced for row in rows)
     head = Text(
-        f"{traced} traced, {len(rows) - traced} more can be  {said}",
+        f"{traced} traced, {len(rows) - traced} more can be  {status}",
         style="bold",
         no_wrap=True,
         overflow="ellipsis",
@@ -421,8 +453,11 @@ def drawn(
     head.append(f"  {_HELP}", style="dim")
     parts: list[Any] = [
         head,
-        _grid(
-            HEADINGS, _NARROW, width, [(row.cells(), "" if row.traced else "dim") for row in listed]
+        _make_grid(
+            HEADINGS,
+            _NARROW,
+            width,
+            [(row.format_cells(), "" if row.is_traced else "dim") for row in listed],
         ),
     ]
     if len(listed) < len(rows):
@@ -430,14 +465,16 @@ def drawn(
     if kernel:
         parts += [
             Text(""),
-            _grid(KERNEL_HEADINGS, _KERNEL_NARROW, width, [(row.cells(), "") for row in kernel]),
+            _make_grid(
+                KERNEL_HEADINGS, _KERNEL_NARROW, width, [(row.format_cells(), "") for row in kernel]
+            ),
         ]
     return Group(
         *parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in told)
     )
 
 
-def _grid(
+def _make_grid(
     headings: Sequence[str],
     narrow: Sequence[str],
     width: int,
@@ -451,7 +488,7 @@ def _grid(
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in (headings[index] for index in shown):
         text = (
-            heading in _TEXTS
+            heading in _TEXT_COLUMNS
         )  # a column that has no no_wrap is made narrower before those that have
         table.add_column(heading, justify="left" if text else "right", no_wrap=not text)
     for cells, style in rows:

@@ -11,8 +11,8 @@ from pydtrace.options import PARSERS, OptionError, Options, read_keep
 from pydtrace.suggestions import append_hint, did_you_mean
 from pydtrace.terminal_colour import WHEN
 
-from .options_table import DTRACE, OURS
-from .sink_factory import FORMATS, SCHEMAS, TEXT, address, port_of
+from .options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
+from .sink_factory import FORMATS, SCHEMAS, TEXT_FORMAT, parse_address, parse_port
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     Given = tuple[str, str | None]  # an option: its letter or --name, its value
 
 STDERR = 2
-_LETTERS = {
-    option.name[0]: option for option in DTRACE
+_SHORT_OPTIONS = {
+    option.name[0]: option for option in DTRACE_OPTIONS
 }  # as in getopt(3): of -32, "2" is the argument
-_LONG = {option.dashed: option for option in OURS}
-_SHOWN = {
+_LONG_OPTIONS = {option.flag: option for option in PYDTRACE_OPTIONS}
+_INFORMATION_MODES = {
     "--help": "help",
     "--version": "versions",
 }  # the mode of these options, whatever others stand beside them
@@ -44,7 +44,7 @@ class UsageError(Exception):
         self.usage = usage
 
 
-class Refused(Exception):
+class OptionRefused(Exception):
     """An option that is known but can not be used in this way; the message is one line for the user."""
 
 
@@ -64,7 +64,7 @@ class Request:
         self.text, self.script, self.level = text, script, level
 
     @property
-    def what(self) -> str:
+    def kind(self) -> str:
         return "description" if self.script is None else "script"
 
     @property
@@ -91,7 +91,7 @@ class Arguments:
         self.options = Options()
         self.output: str | None = None
         self.dump: str | None = None
-        self.format: Format = TEXT
+        self.format: Format = TEXT_FORMAT
         self.format_argument: str | None = None
         self.mode, self.execute, self.verbose = "trace", True, 0
         self.ready: int | None = (
@@ -107,7 +107,7 @@ class Arguments:
         self.attach = False  # the provider python is brought into the processes of -p
 
 
-def split(argv: Iterable[str]) -> tuple[list[Given], list[str]]:
+def split_argv(argv: Iterable[str]) -> tuple[list[Given], list[str]]:
     """getopt(3): argv without the program's name in, ([(letter or "--name", argument or None)], operands) out."""
     found: list[Given] = []
     operands: list[str] = []
@@ -117,14 +117,14 @@ def split(argv: Iterable[str]) -> tuple[list[Given], list[str]]:
             operands.extend(words)
         elif not word.startswith("-") or word == "-":
             operands.append(word)
-        elif long := _LONG.get(word.partition("=")[0]):
-            found.append(_long(long, word, words))
+        elif long := _LONG_OPTIONS.get(word.partition("=")[0]):
+            found.append(_parse_long(long, word, words))
         else:
-            found.extend(_letters(word, words))
+            found.extend(_parse_letters(word, words))
     return found, operands
 
 
-def _long(option: Option, word: str, words: Iterator[str]) -> Given:
+def _parse_long(option: Option, word: str, words: Iterator[str]) -> Given:
     """An option of ours; its value stands behind "=", or is the next word."""
     name, equals, value = word.partition("=")
     if option.value is None:
@@ -136,15 +136,15 @@ def _long(option: Option, word: str, words: Iterator[str]) -> Given:
     return name, value if equals else next(words, "")
 
 
-def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
+def _parse_letters(word: str, words: Iterator[str]) -> Iterator[Given]:
     """The options of a word such as -qs."""
     at = 1
     while at < len(word):
         letter = word[at]
-        option = _LETTERS.get(letter)
+        option = _SHORT_OPTIONS.get(letter)
         at += 1
         if option is None:
-            hint = _long_hint(word) if letter == "-" else None
+            hint = _suggest_long_option(word) if letter == "-" else None
             raise UsageError(append_hint(f"invalid option -- '{letter}'", hint), usage=hint is None)
         if option.value is None and len(option.name) == 1:
             yield letter, None
@@ -156,19 +156,19 @@ def _letters(word: str, words: Iterator[str]) -> Iterator[Given]:
         return
 
 
-def _long_hint(word: str) -> str:
+def _suggest_long_option(word: str) -> str:
     """The hint for a --name that is none of ours: dtrace's message does not name it."""
     name = word.partition("=")[0]
     return (
         f"did you mean -x {word[2:]}?"
         if name[2:] in PARSERS
-        else did_you_mean(name, _LONG) or f"there is no {name}: --help lists the options"
+        else did_you_mean(name, _LONG_OPTIONS) or f"there is no {name}: --help lists the options"
     )
 
 
-def parse(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:
+def parse_arguments(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:
     """The Arguments of an argv without the program's name.  Raises UsageError, Refused."""
-    found, operands = split(argv)
+    found, operands = split_argv(argv)
     arguments = Arguments()
     arguments.operands = operands
     _set_modes(arguments, found)
@@ -176,13 +176,13 @@ def parse(argv: Iterable[str], environ: Mapping[str, str]) -> Arguments:
         return arguments
     arguments.options.read_environment(environ)
     for letter, value in found:
-        _take(arguments, letter, value)
+        _apply_option(arguments, letter, value)
     return arguments
 
 
 def _set_modes(arguments: Arguments, found: list[Given]) -> None:
     """The options that are looked at before all others: the word sizes, and the modes, of which one is allowed."""
-    for name, mode in _SHOWN.items():
+    for name, mode in _INFORMATION_MODES.items():
         if (name, None) in found:
             arguments.mode = mode
             return
@@ -200,14 +200,14 @@ def _set_modes(arguments: Arguments, found: list[Given]) -> None:
         arguments.options["zdefs"] = True
 
 
-def _take(arguments: Arguments, letter: str, value: str | None) -> None:
+def _apply_option(arguments: Arguments, letter: str, value: str | None) -> None:
     """One option of the second pass."""
-    option = _LETTERS.get(letter) or _LONG[letter]
+    option = _SHORT_OPTIONS.get(letter) or _LONG_OPTIONS[letter]
     text = value or ""  # an option that takes a value has one
-    if option.refused:
-        raise Refused(f"-{option.name} is not supported: {option.refused}")
+    if option.refusal:
+        raise OptionRefused(f"-{option.name} is not supported: {option.refusal}")
     if option.needs and not option.optional and not value:
-        raise Refused(f"{letter} needs {option.needs}")
+        raise OptionRefused(f"{letter} needs {option.needs}")
     if letter in _LEVELS:
         arguments.requests.append(Request(text=text, level=_LEVELS[letter]))
     elif letter == "s":
@@ -215,7 +215,7 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter == "c":
         arguments.commands.append(text)
     elif letter == "p":
-        arguments.pids.append(_pid(text))
+        arguments.pids.append(_parse_pid(text))
     elif letter == "o":
         arguments.output = text
     elif letter == "e":
@@ -223,14 +223,14 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter in ("--record", "--replay"):
         arguments.options[letter[2:]] = value
     elif letter == "--keep":
-        arguments.options["keep"] = _keep(text)
+        arguments.options["keep"] = _parse_keep(text)
     elif letter == "--wait":
         if len(text.encode()) > 15:
-            raise Refused(f"--wait needs {option.needs}")
+            raise OptionRefused(f"--wait needs {option.needs}")
         arguments.options["wait"] = int(text) if text.isascii() and text.isdigit() else text
         arguments.options["zdefs"] = True
     elif letter == "--ready":
-        arguments.ready = STDERR if value is None else _descriptor(value)
+        arguments.ready = STDERR if value is None else _parse_descriptor(value)
     elif letter == "--strict":
         arguments.strict = True
     elif letter in ("--hosts", "--via", "--relay"):
@@ -240,67 +240,67 @@ def _take(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter == "--attach":
         arguments.attach = True
     elif letter == "--dump":
-        arguments.dump = _one_of(DUMPS, option, text)
+        arguments.dump = _check_choice(DUMPS, option, text)
     elif letter == "--color":
-        arguments.colour = _one_of(WHEN, option, text)
+        arguments.colour = _check_choice(WHEN, option, text)
     elif letter[2:] in FORMATS:
         if letter == "--json":
-            _one_of(SCHEMAS, option, "1" if value is None else value)
+            _check_choice(SCHEMAS, option, "1" if value is None else value)
         elif letter == "--web":
-            _check(port_of, value or "0", "--web needs the number of a port, or nothing")
+            _check_value(parse_port, value or "0", "--web needs the number of a port, or nothing")
         elif letter == "--metrics":
-            _check(address, text, f"--metrics needs {option.needs}")
+            _check_value(parse_address, text, f"--metrics needs {option.needs}")
         arguments.format, arguments.format_argument = FORMATS[letter[2:]], value
     elif letter == "x":
         name, equals, setting = text.partition("=")
-        _set(arguments.options, f"-x {name}", name, setting if equals else None)
+        _set_option(arguments.options, f"-x {name}", name, setting if equals else None)
     elif option.setting:
         shown = f"-{letter}" if value is None else f"-{letter} {value}"
-        _set(arguments.options, shown, option.setting, value)
+        _set_option(arguments.options, shown, option.setting, value)
 
 
-def _set(options: Options, shown: str, name: str, text: str | None) -> None:
+def _set_option(options: Options, option: str, name: str, text: str | None) -> None:
     try:
         options.set(name, text)
     except OptionError as error:
-        raise Refused(
-            append_hint(f"failed to set {shown}: {error}", did_you_mean(name, PARSERS))
+        raise OptionRefused(
+            append_hint(f"failed to set {option}: {error}", did_you_mean(name, PARSERS))
         ) from None
 
 
-def _one_of(words: Collection[str], option: Option, value: str) -> str:
+def _check_choice(words: Collection[str], option: Option, value: str) -> str:
     if value not in words:
-        raise Refused(f"{option.dashed} needs {option.needs}")
+        raise OptionRefused(f"{option.flag} needs {option.needs}")
     return value
 
 
-def _keep(text: str) -> tuple[str, int, int]:
+def _parse_keep(text: str) -> tuple[str, int, int]:
     try:
-        return read_keep(text, "--keep", _LONG["--keep"].needs or "")
+        return read_keep(text, "--keep", _LONG_OPTIONS["--keep"].needs or "")
     except OptionError as error:
-        raise Refused(str(error)) from None
+        raise OptionRefused(str(error)) from None
 
 
-def _check(read: Callable[[str], object], text: str, why: str) -> None:
+def _check_value(parse: Callable[[str], object], text: str, message: str) -> None:
     try:
-        read(text)
+        parse(text)
     except ValueError:
-        raise Refused(why) from None
+        raise OptionRefused(message) from None
 
 
-def _descriptor(text: str) -> int:
+def _parse_descriptor(text: str) -> int:
     """The N of --ready=N."""
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > STDERR):
-        raise Refused("--ready needs the number of an open file descriptor, from 3 on")
+        raise OptionRefused("--ready needs the number of an open file descriptor, from 3 on")
     return int(text)
 
 
-def _pid(text: str) -> int:
+def _parse_pid(text: str) -> int:
     digits = text.strip(" \t\n\v\f\r")
     if digits[:1] in ("+", "-"):
         digits = digits[1:]
     if not (digits.isascii() and digits.isdigit()) or text[-1:].isspace() or len(digits) > 18:
         from pydtrace.process.process_names import pid_hint
 
-        raise Refused(append_hint(f"invalid pid: {text}", pid_hint(text)))
+        raise OptionRefused(append_hint(f"invalid pid: {text}", pid_hint(text)))
     return int(text)

@@ -14,51 +14,51 @@ class Option:
     does not list it; refused: why it can not be used, or None; needs: the value in words, for the message when it is missing;
     optional: the value may be left out; setting: the name of the -x option that it sets."""
 
-    __slots__ = ("name", "needs", "optional", "refused", "setting", "value", "words")
+    __slots__ = ("name", "needs", "optional", "refusal", "setting", "value", "help")
 
     def __init__(
         self,
         name: str,
         value: str | None = None,
-        words: str | None = None,
+        help: str | None = None,
         *,
-        refused: str | None = None,
+        refusal: str | None = None,
         needs: str | None = None,
         optional: bool = False,
         setting: str | None = None,
     ) -> None:
-        self.name, self.value, self.words, self.refused = name, value, words, refused
+        self.name, self.value, self.help, self.refusal = name, value, help, refusal
         self.needs, self.optional, self.setting = needs, optional, setting
 
     @property
-    def dashed(self) -> str:
+    def flag(self) -> str:
         """As it is written."""
         return ("-" if len(self.name) <= 2 else "--") + self.name
 
     @property
-    def shown(self) -> str:
+    def synopsis(self) -> str:
         """As it is written with its value."""
         if self.value is None:
-            return self.dashed
-        return f"{self.dashed}[={self.value}]" if self.optional else f"{self.dashed} {self.value}"
+            return self.flag
+        return f"{self.flag}[={self.value}]" if self.optional else f"{self.flag} {self.value}"
 
 
 _FILE = "the name of a file"
 _ANONYMOUS = "anonymous tracing is a kernel's"
 
 # getopt(3) takes the first character of a name; of -32 and -64 the second is its argument.
-DTRACE = (
+DTRACE_OPTIONS = (
     Option(
         "32",
         None,
         "generate 32-bit D programs and ELF files",
-        refused="a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours",
+        refusal="a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours",
     ),
     Option("64", None, "generate 64-bit D programs and ELF files"),
-    Option("a", refused=_ANONYMOUS),
-    Option("A", refused=_ANONYMOUS),
+    Option("a", refusal=_ANONYMOUS),
+    Option("A", refusal=_ANONYMOUS),
     Option("b", "bufsz", "set trace buffer size", setting="bufsize"),
-    Option("B", refused="it is for dtrace's own developers"),
+    Option("B", refusal="it is for dtrace's own developers"),
     Option("c", "cmd", "run specified command and exit upon its completion"),
     Option("C", None, "run cpp(1) preprocessor on script files", setting="cpp"),
     Option("D", "name[=def]", "define symbol when invoking preprocessor", setting="define"),
@@ -89,7 +89,7 @@ DTRACE = (
     Option("Z", None, "permit probe descriptions that match zero probes", setting="zdefs"),
 )
 
-OURS = (
+PYDTRACE_OPTIONS = (
     Option("help", None, "show this and exit"),
     Option("version", None, "show pyusdt's version and that of D, and exit"),
     Option("json", "1|2", "print a line of JSON for each record; 2: lines that can be merged with those of other sessions", optional=True,

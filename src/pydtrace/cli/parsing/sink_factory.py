@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Format = Callable[[Output, Notify, str | None], Sink]
 
 
-def _text(output: Output, notify: Notify, _: str | None) -> Sink:
+def _make_text_sink(output: Output, notify: Notify, _: str | None) -> Sink:
     from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 
     return DtraceTextSink(output, notify)
@@ -26,7 +26,7 @@ def _text(output: Output, notify: Notify, _: str | None) -> Sink:
 SCHEMAS = ("1", "2")  # of --json
 
 
-def _json(output: Output, notify: Notify, schema: str | None) -> Sink:
+def _make_json_sink(output: Output, notify: Notify, schema: str | None) -> Sink:
     if schema == "2":
         from pydtrace.sinks.host_protocol_sink import HostProtocolSink
 
@@ -36,79 +36,79 @@ def _json(output: Output, notify: Notify, schema: str | None) -> Sink:
     return JsonSink(output, notify)
 
 
-def _parquet(output: Output, notify: Notify, path: str | None) -> Sink:
+def _make_parquet_sink(output: Output, notify: Notify, path: str | None) -> Sink:
     from pydtrace.sinks.parquet_sink import ParquetSink
 
     return ParquetSink(output, notify, path or "")  # the option needs one
 
 
-def _live(output: Output, notify: Notify, _: str | None) -> Sink:
+def _make_live_sink(output: Output, notify: Notify, _: str | None) -> Sink:
     from pydtrace.sinks.live.terminal_sink import TerminalSink
 
     return TerminalSink(output, notify)
 
 
-def port_of(text: str) -> int:
+def parse_port(text: str) -> int:
     """The number of a port; ValueError."""
     if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
         raise ValueError(text)
     return int(text)
 
 
-def _web(output: Output, notify: Notify, port: str | None) -> Sink:
+def _make_web_sink(output: Output, notify: Notify, port: str | None) -> Sink:
     from pydtrace.sinks.live.web_sink import WebSink
 
-    return WebSink(output, notify, port_of(port or "0"))
+    return WebSink(output, notify, parse_port(port or "0"))
 
 
-def _html(output: Output, notify: Notify, path: str | None) -> Sink:
+def _make_html_sink(output: Output, notify: Notify, path: str | None) -> Sink:
     from pydtrace.sinks.live.web_sink import HtmlSink
 
     return HtmlSink(output, notify, path or "")  # the option needs one
 
 
-def _perfetto(output: Output, notify: Notify, path: str | None) -> Sink:
+def _make_perfetto_sink(output: Output, notify: Notify, path: str | None) -> Sink:
     from pydtrace.sinks.timeline.perfetto_writer import PerfettoWriter
     from pydtrace.sinks.timeline.timeline_sink import TimelineSink
 
     return TimelineSink(output, notify, path or "", PerfettoWriter)  # the option needs one
 
 
-def _chrome(output: Output, notify: Notify, path: str | None) -> Sink:
+def _make_chrome_sink(output: Output, notify: Notify, path: str | None) -> Sink:
     from pydtrace.sinks.timeline.chrome_trace_writer import ChromeTraceWriter
     from pydtrace.sinks.timeline.timeline_sink import TimelineSink
 
     return TimelineSink(output, notify, path or "", ChromeTraceWriter)  # the option needs one
 
 
-def address(text: str) -> tuple[str, int]:
+def parse_address(text: str) -> tuple[str, int]:
     """(host, port) of [ADDR:]PORT; ValueError."""
     host, colon, port = text.rpartition(":")
     if colon and not host.strip("[]"):
         raise ValueError(text)
-    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", port_of(port)
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", parse_port(port)
 
 
-def _metrics(output: Output, notify: Notify, text: str | None) -> Sink:
+def _make_metrics_sink(output: Output, notify: Notify, text: str | None) -> Sink:
     from pydtrace.sinks.metrics.metrics_sink import MetricsSink
 
-    return MetricsSink(output, notify, address(text or ""))
+    return MetricsSink(output, notify, parse_address(text or ""))
 
 
-TEXT = _text
+TEXT_FORMAT = _make_text_sink
 FORMATS: dict[str, Format] = {
-    "json": _json,
-    "parquet": _parquet,
-    "live": _live,
-    "web": _web,
-    "html": _html,
-    "metrics": _metrics,
-    "perfetto": _perfetto,
-    "chrome": _chrome,
+    "json": _make_json_sink,
+    "parquet": _make_parquet_sink,
+    "live": _make_live_sink,
+    "web": _make_web_sink,
+    "html": _make_html_sink,
+    "metrics": _make_metrics_sink,
+    "perfetto": _make_perfetto_sink,
+    "chrome": _make_chrome_sink,
 }  # by their options
 
 
-def beside(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:
+def add_observers(sink: Sink, notify: Notify, options: Mapping[str, Any]) -> Sink:
     """The sink, with those beside it that options ask for."""
     others: list[Sink] = []
     if "alert" in options:

@@ -45,11 +45,11 @@ def read_script(path: str) -> bytes:
             return file.read()
     except OSError as error:
         raise Failure(
-            append_hint(f"failed to open {path}: {error.strerror}", _script_meant(path))
+            append_hint(f"failed to open {path}: {error.strerror}", _suggest_script(path))
         ) from None
 
 
-def _script_meant(path: str) -> str | None:
+def _suggest_script(path: str) -> str | None:
     """The hint for the path of a script that can not be read."""
     from pydtrace.cli.commands.scripts import names
 
@@ -65,7 +65,7 @@ def _script_meant(path: str) -> str | None:
     )
 
 
-def text_of(request: Request) -> bytes:
+def read_request_text(request: Request) -> bytes:
     """The D text of a request."""
     return (
         os.fsencode(request.text or "") if request.script is None else read_script(request.script)
@@ -75,7 +75,7 @@ def text_of(request: Request) -> bytes:
 def compile_requests(arguments: Arguments, target: int) -> Compiled:
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target), kernel=KernelBtf())
-    compiler.names.probes = lambda: all_probes(arguments)
+    compiler.names.probes = lambda: list_all_probes(arguments)
     if arguments.hosts is not None:
         from pydtrace.dlang import host_placement as many
         from pydtrace.hosts import placement, request
@@ -101,7 +101,7 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
     if "disasm" in arguments.options:
         print(compiler.disassembly(program), file=sys.stderr, flush=True)
     for clause in program.clauses:
-        debug_log.say(
+        debug_log.log(
             "clause %d, %s: %d instructions",
             clause.index,
             ", ".join(map(str, clause.probes)),
@@ -114,7 +114,7 @@ def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
     """Compile the requests into the compiler's names and items; the Source of each."""
     sources = []
     for request in arguments.requests:
-        text = text_of(request)
+        text = read_request_text(request)
         compiler.arguments = [request.script or PROGRAM, *arguments.operands]
         try:
             sources.append(compiler.add(text, request.script, request.level).loc.source)
@@ -129,13 +129,13 @@ def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
 def show_dumps(arguments: Arguments, stage: str) -> None:
     """--dump: what the compiler made of each request."""
     for request in arguments.requests:
-        text = text_of(request)
+        text = read_request_text(request)
         given = [request.script or PROGRAM, *arguments.operands]
         compiler = Compiler(arguments.options, arguments=given, kernel=KernelBtf())
         write_stdout(dump(stage, compiler, text, request.script, request.level) + "\n")
 
 
-def all_probes(arguments: Arguments) -> list[Any]:
+def list_all_probes(arguments: Arguments) -> list[Any]:
     """(provider, module, function, name) of all probes, in the order of their ids."""
     from pydtrace import select_engine
 

@@ -18,7 +18,7 @@ _HEADER = struct.Struct("=4sBBBB8xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("=IIQQQQIIQQ")
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 _NAMES = b"\0.note.GNU-stack\0.shstrtab\0"
-_LONGEST = 53  # of a provider's name; a name of a description has 63
+_MAX_PROVIDER_NAME = 53  # of a provider's name; a name of a description has 63
 _RELOCATABLE, _PROGBITS, _STRTAB = 1, 1, 3
 
 ADVICE = (
@@ -26,18 +26,18 @@ ADVICE = (
 )
 
 
-def default_path(scripts: list[str]) -> str:
+def default_object_path(scripts: list[str]) -> str:
     """The path of the object without -o: x.o for x.d, in the current folder."""
     return os.path.basename(scripts[-1]).removesuffix(".d") + ".o" if scripts else "d.out"
 
 
-def too_long(providers: Iterable[str]) -> str | None:
+def explain_long_provider(providers: Iterable[str]) -> str | None:
     """Why the probes of one of the providers can not be linked, in dtrace's words, or None: a process's id is put behind the name."""
-    found = next((name for name in providers if len(name) > _LONGEST), None)
-    return found and f"USDT provider name may not exceed {_LONGEST} characters: {found}"
+    found = next((name for name in providers if len(name) > _MAX_PROVIDER_NAME), None)
+    return found and f"USDT provider name may not exceed {_MAX_PROVIDER_NAME} characters: {found}"
 
 
-def empty_object() -> bytes:
+def make_empty_object() -> bytes:
     """The bytes of the file, with the note that a program of it needs no executable stack."""
     names_at = _HEADER.size
     table_at = names_at + len(_NAMES) + -len(_NAMES) % 8

@@ -86,17 +86,17 @@ __extension__ unsigned short {provider}_{probe}_semaphore
 """
 
 
-def default_path(script: str) -> str:
+def default_header_path(script: str) -> str:
     """The path of a script's header without -o: x.h for x.d, in the current folder."""
     name = os.path.basename(script)
     return (name.removesuffix(".d")) + ".h"
 
 
-def header(path: str, providers: Mapping[str, Mapping[str, tuple[Any, Any]]]) -> str:
+def make_header(path: str, providers: Mapping[str, Mapping[str, tuple[Any, Any]]]) -> str:
     """The text.  providers: {name: {raw name of a probe: (inputs, outputs)}}."""
     guard = "_" + "".join(c if c.isalnum() else "_" for c in os.path.basename(path)).upper()
     probes = [
-        _probe(provider, name, providers[provider][name][0])
+        _describe_probe(provider, name, providers[provider][name][0])
         for provider in sorted(providers)
         for name in sorted(providers[provider])
     ]
@@ -115,10 +115,10 @@ def header(path: str, providers: Mapping[str, Mapping[str, tuple[Any, Any]]]) ->
     )
 
 
-def _probe(provider: str, name: str, inputs: list[tuple[Any, Any]]) -> dict[str, str]:
+def _describe_probe(provider: str, name: str, inputs: list[tuple[Any, Any]]) -> dict[str, str]:
     parameters = [f"arg{i}" for i in range(len(inputs))]
     macro = f"{provider}_{name.replace('__', '_')}".upper()
-    kinds = [_kind(type) for _, type in inputs]
+    kinds = [_argument_kind(type) for _, type in inputs]
     operands = ", ".join(
         f"_PYUSDT_ANYWHERE (({c_type})({parameter}))"
         for (_, c_type), parameter in zip(kinds, parameters)
@@ -133,7 +133,7 @@ def _probe(provider: str, name: str, inputs: list[tuple[Any, Any]]) -> dict[str,
     }
 
 
-def _kind(type: Any) -> tuple[int, str]:
+def _argument_kind(type: Any) -> tuple[int, str]:
     """(size as a note has it, negative with a sign; the C type that an argument is passed as) of a D type."""
     if not type.is_integer:
         return 8, "void *"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pydtrace.cli.parsing.arguments import Refused
+from pydtrace.cli.parsing.arguments import OptionRefused
 from pydtrace.hosts import hostlist, request
 
 if TYPE_CHECKING:
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from pydtrace.program.program import Program
 
 
-def check(arguments: Arguments) -> None:
+def check_hosts(arguments: Arguments) -> None:
     """Refuse what can not be had on many hosts.  Refused."""
     for name in request.LOCAL_OPTIONS:
         if name in arguments.options:
-            raise Refused(
+            raise OptionRefused(
                 f"--hosts can not be used with {'--' if name in request.LOCAL_OPTIONS[:4] else '-x '}{name}: the files are not there"
             )
     try:
         hostlist.parse_hosts(arguments.hosts or "")
     except hostlist.BadHostList as error:
-        raise Refused(f"--hosts {arguments.hosts}: {error}") from None
+        raise OptionRefused(f"--hosts {arguments.hosts}: {error}") from None
     if arguments.attach:
-        raise Refused("--hosts can not be used with --attach")
+        raise OptionRefused("--hosts can not be used with --attach")
     if arguments.mode != "trace":
-        raise Refused("--hosts is for tracing: it can not be used with -l, -h, -G")
+        raise OptionRefused("--hosts is for tracing: it can not be used with -l, -h, -G")
     if len(arguments.commands) > 1:
-        raise Refused("more than one -c is not supported")
+        raise OptionRefused("more than one -c is not supported")
 
 
-def request_of(
+def make_hosts_request(
     arguments: Arguments, program: Program, text_of: Callable[[Text], bytes]
 ) -> request.Request:
     texts = [
@@ -60,7 +60,7 @@ def request_of(
         )
     except hostlist.BadHostList as error:
         through = f" --relay {arguments.relay}" if arguments.relay is not None else ""
-        raise Refused(
+        raise OptionRefused(
             str(error)
             if str(error).startswith("--via")
             else f"--hosts {arguments.hosts}{through}: {error}"

@@ -16,7 +16,7 @@ import sys
 
 from pydtrace import debug_log, terminal_colour
 from pydtrace.cli import std_streams
-from pydtrace.cli.machine_limits import host_limit
+from pydtrace.cli.machine_limits import explain_host_limit
 from pydtrace.cli.parsing import arguments as cli
 from pydtrace.cli.parsing import sink_factory
 from pydtrace.cli.parsing.arguments import Failure
@@ -31,10 +31,10 @@ from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from . import dtrace_l, ready_fd, stability_report
-from .compile_requests import add_requests, compile_requests, show_dumps, text_of
+from .compile_requests import add_requests, compile_requests, read_request_text, show_dumps
 from .progress import Progress
-from .signals import Interrupts
-from .usage import PROGRAM, VERSION, help_text, usage, versions
+from .signals import InterruptHandler
+from .usage import PROGRAM, VERSION, help_text, usage_text, version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,21 +46,21 @@ if TYPE_CHECKING:
 
     from .compile_requests import Compiled
 
-_LOST = 3  # exit status of --strict
-_COSTLY = 4  # and of what was ended by -x maxcpu
+_STATUS_DROPS = 3  # exit status of --strict
+_STATUS_CPU_LIMIT = 4  # and of what was ended by -x maxcpu
 _POLL = 0.1  # s: without records, drop messages and the command's end are noticed at most this much later
-_TEXTS = {"help": help_text, "versions": versions}  # modes that show a text
-_LISTED = "pydtrace -l lists the probes that there are; -Z accepts those to come"
+_INFORMATION_TEXTS = {"help": help_text, "versions": version_text}  # modes that show a text
+_LIST_HINT = "pydtrace -l lists the probes that there are; -Z accepts those to come"
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     """Lines on the standard error."""
     print(terminal_colour.message(text, PROGRAM), file=sys.stderr, flush=True)
 
 
-def complain(message: object) -> None:
+def report_error(message: object) -> None:
     """A line on the standard error."""
-    tell(f"{PROGRAM}: {message}")
+    report(f"{PROGRAM}: {message}")
 
 
 # --- compiled ---------------------------------------------------------------------
@@ -74,11 +74,15 @@ def report_requests(
         found = [pair for pair in engine.matched if pair[0].loc.source is source]
         count = sum(count for _, count in found)
         if arguments.execute and not arguments.options.get("quiet"):
-            complain(
-                f"{request.what} '{request.name}' matched {count} probe{'' if count == 1 else 's'}"
+            report_error(
+                f"{request.kind} '{request.name}' matched {count} probe{'' if count == 1 else 's'}"
             )
         if arguments.verbose:
-            output.write(os.fsencode(stability_report.report(request.what, request.name, found)))
+            output.write(
+                os.fsencode(
+                    stability_report.format_request_report(request.kind, request.name, found)
+                )
+            )
 
 
 # --- targets and output ----------------------------------------------------------
@@ -110,24 +114,24 @@ def make_targets(arguments: Arguments) -> Targets:
     from pydtrace.process.command import Command
 
     command = Command(words)
-    command.report = complain
+    command.report = report_error
     return Targets((), command)
 
 
 def attach_all(pids: list[int]) -> None:
     """--attach."""
-    from pydtrace.cli.commands.attach import NotAttached, attach
+    from pydtrace.cli.commands.attach import NotAttached, attach_provider
 
     if not pids:
         raise Failure("--attach is for a process that runs: it needs -p")
     try:
         for pid in pids:
-            attach(pid)
+            attach_provider(pid)
     except NotAttached as error:
         raise Failure(error) from None
 
 
-def awaited(options: Mapping[str, Any]) -> int:
+def waited_pid(options: Mapping[str, Any]) -> int:
     """The pid that --wait names, or 0."""
     wait = options.get("wait")
     return wait if isinstance(wait, int) else 0
@@ -169,7 +173,7 @@ def check_command(name: str) -> None:
     raise Failure(append_hint(f"failed to start {name}: {why}", hint))
 
 
-def hide() -> None:
+def unpublish_tracer() -> None:
     """Remove this process from those that can be traced: a tracer is no target."""
     from pyusdt import _core
 
@@ -193,7 +197,7 @@ def open_output(path: str | None) -> Output:
 def show_version(verbose: int) -> int:
     write_stdout(f"{PROGRAM}: D {VERSION}\n")
     if verbose:
-        write_stdout(f"This is pydtrace, {versions()}")
+        write_stdout(f"This is pydtrace, {version_text()}")
     return 0
 
 
@@ -216,22 +220,25 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
     from pydtrace import select_engine
     from pydtrace._tracer import glob
 
-    hide()
+    unpublish_tracer()
     descriptions = None
     if arguments.requests:
         program = compile_requests(arguments, (*targets.named_pids(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
-    probes = [*OWN, *select_engine.list_probes(arguments.options, targets, descriptions, complain)]
-    text, messages = dtrace_l.listing(
-        descriptions, probes, glob, *[describer(arguments)] * bool(arguments.verbose)
+    probes = [
+        *OWN,
+        *select_engine.list_probes(arguments.options, targets, descriptions, report_error),
+    ]
+    text, messages = dtrace_l.list_matches(
+        descriptions, probes, glob, *[make_describer(arguments)] * bool(arguments.verbose)
     )
     open_output(arguments.output).write(text.encode("utf-8", "surrogateescape"))
     for message, hint in messages:
-        complain(message if "_DTRACE_TESTING" in os.environ else append_hint(message, hint))
+        report_error(message if "_DTRACE_TESTING" in os.environ else append_hint(message, hint))
     return 0
 
 
-def describer(arguments: Arguments) -> Any:
+def make_describer(arguments: Arguments) -> Any:
     """A function that says of a listed probe what -v tells."""
     from pydtrace.dlang.ast import ProbeDesc
     from pydtrace.dlang.types.kernel_btf import KernelTypes
@@ -246,7 +253,7 @@ def describer(arguments: Arguments) -> Any:
 
     told = names.told
 
-    def described(probe: Any) -> str:
+    def describe_probe(probe: Any) -> str:
         description, types = ProbeDesc(None, *probe), getattr(probe, "types", None)
         names.told = (
             told
@@ -255,47 +262,47 @@ def describer(arguments: Arguments) -> Any:
                 told(description) if probe_kind(description) != OTHER else [types]
             )
         )
-        return stability_report.probe_report(description, signature_of(names, description))
+        return stability_report.format_probe_report(description, signature_of(names, description))
 
-    return described
+    return describe_probe
 
 
 def write_headers(arguments: Arguments) -> int:
     """-h."""
-    from .dtrace_h import default_path, header
+    from .dtrace_h import default_header_path, make_header
 
     scripts = [request.script for request in arguments.requests if request.script is not None]
     if not arguments.requests:
         raise cli.UsageError("-h requires one or more scripts or enabling options", usage=False)
     if not scripts and arguments.output is None:
         raise cli.UsageError("-h requires an output file if no scripts are specified", usage=False)
-    path = default_path(scripts[-1]) if arguments.output is None else arguments.output
+    path = default_header_path(scripts[-1]) if arguments.output is None else arguments.output
     compiler = Compiler(arguments.options, default_macros(), kernel=KernelBtf())
     add_requests(compiler, arguments)
     try:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(header(path, compiler.names.providers))
+            file.write(make_header(path, compiler.names.providers))
     except OSError as error:
         raise Failure(f"failed to open header file '{path}': {error.strerror}") from None
     return 0
 
 
-def linked(arguments: Arguments) -> str:
+def name_linked_request(arguments: Arguments) -> str:
     """What dtrace calls the requests of -G in its messages: the first; a script loses its .d where that names the object."""
     first = arguments.requests[0]
     named = arguments.output is not None and len(arguments.requests) == 1
-    return f"{first.what} {first.name if named or first.script is None else first.name.removesuffix('.d')}"
+    return f"{first.kind} {first.name if named or first.script is None else first.name.removesuffix('.d')}"
 
 
-def link(arguments: Arguments) -> int:
+def write_object(arguments: Arguments) -> int:
     """-G."""
-    from .dtrace_g import ADVICE, default_path, empty_object, too_long
+    from .dtrace_g import ADVICE, default_object_path, explain_long_provider, make_empty_object
 
     scripts = [request.script for request in arguments.requests if request.script is not None]
     if not arguments.requests:
         raise cli.UsageError("-G requires one or more scripts or enabling options", usage=False)
-    path = default_path(scripts) if arguments.output is None else arguments.output
-    failed = f"failed to link {linked(arguments)}"
+    path = default_object_path(scripts) if arguments.output is None else arguments.output
+    failed = f"failed to link {name_linked_request(arguments)}"
     if arguments.options.get("linktype") == "dof":
         if os.path.exists(path):
             os.unlink(path)
@@ -303,58 +310,62 @@ def link(arguments: Arguments) -> int:
     arguments.operands = []  # they name the object files that dtrace would change
     compiler = Compiler(arguments.options, default_macros(), kernel=KernelBtf())
     add_requests(compiler, arguments)
-    reason = too_long(compiler.names.providers)
+    reason = explain_long_provider(compiler.names.providers)
     if reason is not None:
         raise Failure(f"{failed}: {reason}")
     try:
         with open(path, "wb") as file:
-            file.write(empty_object())
+            file.write(make_empty_object())
     except OSError as error:
         raise Failure(f"{failed}: failed to open {path}: {error.strerror}") from None
     if "_DTRACE_TESTING" not in os.environ:
-        complain(ADVICE)
+        report_error(ADVICE)
     return 0
 
 
-def forgotten_script(words: Iterable[str]) -> str | None:
+def suggest_script_option(words: Iterable[str]) -> str | None:
     """A hint where one of these words is a file, maybe a script without -s."""
     found = next((word for word in words if os.path.isfile(word)), None)
     return f"a script is given with -s: -s {escape_for_terminal(found)}" if found else None
 
 
-def trace(arguments: Arguments) -> int:
+def trace_requests(arguments: Arguments) -> int:
     """Compile, open the engine, trace; the exit status."""
     if not arguments.requests:
         if not arguments.execute:
             return 0
-        raise Failure(append_hint("no probes specified", forgotten_script(arguments.operands[:1])))
-    driver = Driver(arguments.options, make_targets(arguments), _LISTED)
+        raise Failure(
+            append_hint("no probes specified", suggest_script_option(arguments.operands[:1]))
+        )
+    driver = Driver(arguments.options, make_targets(arguments), _LIST_HINT)
     try:
         target = (
             driver.targets.named_pids()
-            or (awaited(arguments.options) or recorded_target(arguments.options),)
+            or (waited_pid(arguments.options) or recorded_target(arguments.options),)
         )[0]
         compiled = compile_requests(arguments, target)
         compiled.program.arguments = [PROGRAM, *arguments.operands]
         if arguments.hosts is not None:
-            from .hosts_options import request_of
+            from .hosts_options import make_hosts_request
 
-            arguments.options["hosts"] = request_of(arguments, compiled.program, text_of)
+            arguments.options["hosts"] = make_hosts_request(
+                arguments, compiled.program, read_request_text
+            )
         driver.open(
             compiled.program
         )  # it looks at this process's own probes, which a command will have, too
-        hide()
+        unpublish_tracer()
         engine = driver.engine
-        debug_log.say("engine %s: %s", engine.name, driver.reason)
+        debug_log.log("engine %s: %s", engine.name, driver.reason)
         for description, count in engine.matched:
-            debug_log.say("%s matched %d", description, count)
+            debug_log.log("%s matched %d", description, count)
         driver.check_matches()
         for note in engine.startup_notices:
-            complain(escape_for_terminal(note))
+            report_error(escape_for_terminal(note))
         output = open_output(arguments.output)
         report_requests(arguments, compiled, engine, output)
         if arguments.verbose:  # behind what dtrace says
-            complain(f"engine: {engine.name} ({driver.reason})")
+            report_error(f"engine: {engine.name} ({driver.reason})")
             for what, clauses in (
                 (
                     "counted in the traced processes, without events",
@@ -363,61 +374,61 @@ def trace(arguments: Arguments) -> int:
                 ("run once for many events of a probe", engine.clauses_run_in_batches),
             ):
                 if clauses:
-                    complain(
+                    report_error(
                         f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}"
                     )
             if "workers" in arguments.options:
-                complain(f"consumers: {engine.consumers_text}")
-        status = run(arguments, driver, output) if arguments.execute else 0
+                report_error(f"consumers: {engine.consumers_text}")
+        status = run_driver(arguments, driver, output) if arguments.execute else 0
         if arguments.verbose:
             for text in engine.details():
-                complain(escape_for_terminal(text))
+                report_error(escape_for_terminal(text))
         return status
     finally:
         driver.close()
 
 
-def run(arguments: Arguments, driver: Driver, output: Output) -> int:
+def run_driver(arguments: Arguments, driver: Driver, output: Output) -> int:
     """Trace with an opened engine; the exit status."""
 
     def notify(message: str, error: bool = True) -> None:
         if error or not arguments.options.get("quiet"):
-            complain(message)
+            report_error(message)
 
-    sink = sink_factory.beside(
+    sink = sink_factory.add_observers(
         arguments.format(output, notify, arguments.format_argument), notify, arguments.options
     )
     alone = arguments.format_argument is not None or not sys.stdout.isatty()
     progress = Progress(sys.stderr, alone)
-    driver.engine.report_attach_progress = progress.attaching  # type: ignore[method-assign]
+    driver.engine.report_attach_progress = progress.show_attaching  # type: ignore[method-assign]
     gc.freeze()  # the compiler's objects stay until the end, so the collector need not look at them while tracing
     try:
-        with Interrupts(driver) as interrupts, contextlib.closing(driver):
+        with InterruptHandler(driver) as interrupts, contextlib.closing(driver):
 
-            def between() -> None:
-                interrupts.answer()
+            def after_poll() -> None:
+                interrupts.acknowledge()
                 if driver.is_over:
                     progress.clear()
                 elif driver.engine.span:
-                    progress.replaying(driver.engine.now(), driver.engine.span)
+                    progress.show_replaying(driver.engine.now(), driver.engine.span)
 
             driver.begin(sink)
-            ready_fd.tell(arguments.ready)
-            driver.run(_POLL, between)
+            ready_fd.notify_ready(arguments.ready)
+            driver.run(_POLL, after_poll)
             progress.clear()
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise Failure(f"processing aborted: {error.strerror or error}") from None
     if driver.exceeded_cpu_limit:
-        return _COSTLY
-    return _LOST if arguments.strict and driver.has_drops else driver.exit_status or 0
+        return _STATUS_CPU_LIMIT
+    return _STATUS_DROPS if arguments.strict and driver.has_drops else driver.exit_status or 0
 
 
 # --- main --------------------------------------------------------------------------
 
 
-def dispatch(argv: list[str]) -> int:
+def run_command_line(argv: list[str]) -> int:
     """Do the work of a command line (without the program's name); the exit status."""
     if not argv:
         raise cli.UsageError(None)
@@ -425,25 +436,25 @@ def dispatch(argv: list[str]) -> int:
         from pydtrace.erltrace_port.port import main as port
 
         return port()
-    arguments = cli.parse(argv, os.environ)
+    arguments = cli.parse_arguments(argv, os.environ)
     terminal_colour.settle(arguments.colour, sys.stderr)
     try:
-        ready_fd.hold(arguments.ready)
+        ready_fd.reserve_descriptor(arguments.ready)
     except OSError as error:
         raise Failure(f"--ready={arguments.ready}: {error.strerror}") from None
     debug_log.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
-    debug_log.say("options: %s", arguments.options)
+    debug_log.log("options: %s", arguments.options)
     if arguments.hosts is None and arguments.relay is not None:
         raise Failure("--relay says how --hosts are reached: name these")
     if arguments.hosts is not None:
-        from .hosts_options import check
+        from .hosts_options import check_hosts
 
-        check(arguments)
+        check_hosts(arguments)
     try:
         if arguments.mode == "version":
             return show_version(arguments.verbose)
-        if arguments.mode in _TEXTS:
-            write_stdout(_TEXTS[arguments.mode]())
+        if arguments.mode in _INFORMATION_TEXTS:
+            write_stdout(_INFORMATION_TEXTS[arguments.mode]())
             return 0
         if arguments.dump:
             show_dumps(arguments, arguments.dump)
@@ -453,24 +464,25 @@ def dispatch(argv: list[str]) -> int:
         if arguments.mode == "header":
             return write_headers(arguments)
         if arguments.mode == "link":
-            return link(arguments)
+            return write_object(arguments)
         if arguments.mode == "serve":
             from pydtrace.hosts.agent.agent import serve_coordinator
 
-            return serve_coordinator(arguments.policy, make_targets, compile_requests, hide)
-        return trace(arguments)
+            return serve_coordinator(arguments.policy, make_targets, compile_requests, unpublish_tracer)
+        return trace_requests(arguments)
     except CompileError as error:
         if error.tag == "D_PDESC_ZERO":
             error.hint = (
-                forgotten_script(request.text or "" for request in arguments.requests) or error.hint
+                suggest_script_option(request.text or "" for request in arguments.requests)
+                or error.hint
             )
         errtags = bool(arguments.options.get("errtags"))
         if (
             "_DTRACE_TESTING" in os.environ
         ):  # set by DTrace's own test suite, which compares dtrace's messages
-            complain(error.summary(errtags))
+            report_error(error.summary(errtags))
         else:
-            tell(error.render(errtags, PROGRAM))
+            report(error.render(errtags, PROGRAM))
         return 1
 
 
@@ -481,7 +493,7 @@ def end_at_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def die_of(number: int) -> None:
+def exit_by_signal(number: int) -> None:
     """End as a program that does not handle the signal, so that the parent process sees it."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
@@ -490,30 +502,30 @@ def die_of(number: int) -> None:
 def main(argv: list[str] | None = None) -> NoReturn:
     """The command `pydtrace`.  Does not return."""
     end_at_interrupts()
-    std_streams.settle()
+    std_streams.open_closed_streams()
     terminal_colour.settle("auto", sys.stderr)
     try:
-        status = dispatch(sys.argv[1:] if argv is None else argv)
+        status = run_command_line(sys.argv[1:] if argv is None else argv)
     except cli.UsageError as error:
         if error.args[0]:
-            complain(error)
+            report_error(error)
         if error.args[0] is None or error.usage:
-            print(usage(), end="", file=sys.stderr)
+            print(usage_text(), end="", file=sys.stderr)
         status = 2
     except NoSuchProcess as error:
-        complain(error.MESSAGE if "_DTRACE_TESTING" in os.environ else error)
+        report_error(error.MESSAGE if "_DTRACE_TESTING" in os.environ else error)
         status = 1
-    except (Failure, cli.Refused, EngineError, OutputError) as error:
-        complain(error)
+    except (Failure, cli.OptionRefused, EngineError, OutputError) as error:
+        report_error(error)
         status = 1
     except BrokenPipeError:  # end as a program that does not handle SIGPIPE
-        die_of(signal.SIGPIPE)
+        exit_by_signal(signal.SIGPIPE)
         status = 1  # the signal is blocked
     except Exception as error:
         if "PYUSDT_DEBUG" in os.environ:
             raise
-        complain(
-            host_limit(error)
+        report_error(
+            explain_host_limit(error)
             or f"bug in pydtrace: {type(error).__name__}: {error} (PYUSDT_DEBUG=1 shows where)"
         )
         status = 1

@@ -20,29 +20,29 @@ _FIRST, _NEXT = 2.0, 0.2  # s
 class Progress:
     """stream: the standard error; alone: nothing else is written on its terminal meanwhile."""
 
-    def __init__(self, stream: TextIO, alone: bool) -> None:
+    def __init__(self, stream: TextIO, owns_terminal: bool) -> None:
         self._stream, self._is_shown = stream, stream.isatty()
-        self._alone, self._lies = alone, False
+        self._owns_terminal, self._line_is_visible = owns_terminal, False
         self._due = time.monotonic() + _FIRST
 
-    def attaching(self, done: int, total: int) -> None:
+    def show_attaching(self, done: int, total: int) -> None:
         """Before anything is printed."""
-        self._tell(f"attaching, {done} of {total} probes")
+        self._show_line(f"attaching, {done} of {total} probes")
         if done == total:
             self.clear()
 
-    def replaying(self, at: int, span: tuple[int, int] | None) -> None:
-        if self._alone and span and span[1] > span[0]:
-            self._tell(f"replaying, {min(100, 100 * (at - span[0]) // (span[1] - span[0]))} %")
+    def show_replaying(self, at: int, span: tuple[int, int] | None) -> None:
+        if self._owns_terminal and span and span[1] > span[0]:
+            self._show_line(f"replaying, {min(100, 100 * (at - span[0]) // (span[1] - span[0]))} %")
 
-    def _tell(self, text: str) -> None:
+    def _show_line(self, text: str) -> None:
         now = time.monotonic()
         if self._is_shown and now >= self._due:
-            self._due, self._lies = now + _NEXT, True
+            self._due, self._line_is_visible = now + _NEXT, True
             print(f"\r{PROGRAM}: {text}\x1b[K", end="", file=self._stream, flush=True)
 
     def clear(self) -> None:
         """What was told goes."""
-        if self._lies:
-            self._lies = False
+        if self._line_is_visible:
+            self._line_is_visible = False
             print("\r\x1b[K", end="", file=self._stream, flush=True)

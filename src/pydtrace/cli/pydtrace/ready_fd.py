@@ -16,13 +16,13 @@ from pydtrace.cli.parsing.arguments import STDERR
 from .usage import PROGRAM
 
 
-def hold(fd: int | None) -> None:
+def reserve_descriptor(fd: int | None) -> None:
     """Called at the beginning, while no other file can have the number.  OSError if the descriptor is not open."""
     if fd is not None and fd != STDERR:
         os.set_inheritable(fd, False)
 
 
-def tell(fd: int | None) -> None:
+def notify_ready(fd: int | None) -> None:
     if fd == STDERR:
         print(f"{PROGRAM}: ready", file=sys.stderr, flush=True)
     elif fd is not None:

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from pydtrace.cli.commands.profile import Sampling
+    from pydtrace.cli.commands.profile import SamplingState
     from pydtrace.driver.driver import Driver
     from pydtrace.process.command import Command
 
-_SAME = 0.2  # s between two signals that are one
+_DUPLICATE_INTERVAL = 0.2  # s between two signals that are one
 
 
-class Interrupts:
+class InterruptHandler:
     """A context manager."""
 
-    def __init__(self, driver: Driver | Sampling) -> None:
+    def __init__(self, driver: Driver | SamplingState) -> None:
         self._driver = driver
         self._newline = False  # the first is not yet answered with an empty line
         self._first = float("-inf")
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupts:  # noqa: PYI034
+    def __enter__(self) -> InterruptHandler:  # noqa: PYI034
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._handle)
@@ -49,8 +49,9 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         driver = self._driver
-        if time.monotonic() - self._first < _SAME and (
+        if time.monotonic() - self._first < _DUPLICATE_INTERVAL and (
             driver.targets.command or not driver.output_complete
+        
         ):
             return
         if driver.aborting:
@@ -60,14 +61,14 @@ class Interrupts:
             self._newline, self._first = True, time.monotonic()
         driver.aborting, driver.stopping, driver.interrupted = driver.stopping, True, True
 
-    def answer(self) -> None:
+    def acknowledge(self) -> None:
         """Between two looks at the engine: show that the first was seen."""
         if self._newline:
             self._newline = False
             self._driver.sink.pause()  # type: ignore[union-attr]
 
 
-def command_that_waits(words: list[str]) -> Command | None:
+def make_waiting_command(words: list[str]) -> Command | None:
     """Of a pyusdt command; None without words."""
     from pydtrace.process.command import Command
 

@@ -13,36 +13,42 @@ if TYPE_CHECKING:
 
 _LEVELS = ("Private", "Unstable", "Evolving", "Stable")  # ascending
 _CLASSES = ("Unknown", "ISA", "Common")
-_OWN = (
+_BUILTIN_ATTRIBUTES = (
     "Unstable",
     "Common",
 )  # BEGIN, tick-1s …, and descriptions that match no probe: level of name and data, class
-_USER = ("Evolving", "ISA")  # probes of user processes
-_CALLS = ("Private", "ISA")  # the arguments of system calls and of the kernel's tracepoints
-_NOBODYS = ("Private", "Unknown")  # functions, and the descriptions of all probes in the kernel
+_USER_ATTRIBUTES = ("Evolving", "ISA")  # probes of user processes
+_CALL_ATTRIBUTES = (
+    "Private",
+    "ISA",
+)  # the arguments of system calls and of the kernel's tracepoints
+_PRIVATE_ATTRIBUTES = (
+    "Private",
+    "Unknown",
+)  # functions, and the descriptions of all probes in the kernel
 _IN_KERNEL = frozenset(
     ("syscall", "rawtp", "sdt", "proc", "sched", "io", "ip", "tcp", "udp", "lockstat")
 )
-_STATEMENTS = ("Stable", "Common")
-_OWN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
+_STATEMENT_ATTRIBUTES = ("Stable", "Common")
+_BUILTIN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
 
-def _attributes(description: Any, count: int) -> tuple[str, str]:
+def _probe_attributes(description: Any, count: int) -> tuple[str, str]:
     """Those of the arguments, by which dtrace judges a request."""
     if count == 0 or description.provider in ("dtrace", "profile"):
-        return _OWN
+        return _BUILTIN_ATTRIBUTES
     if description.provider in ("syscall", "rawtp", "sdt"):
-        return _CALLS
+        return _CALL_ATTRIBUTES
     if _is_pid(description.provider):
-        return _NOBODYS
-    return _OWN if description.name.startswith(_OWN_NAMES) else _USER
+        return _PRIVATE_ATTRIBUTES
+    return _BUILTIN_ATTRIBUTES if description.name.startswith(_BUILTIN_NAMES) else _USER_ATTRIBUTES
 
 
 def _is_pid(provider: str) -> bool:
     return provider.startswith("pid") and provider[3:].isdigit()
 
 
-def _block(title: str, level: str, dependency: str) -> str:
+def _format_block(title: str, level: str, dependency: str) -> str:
     return (
         f"\n\t{title}\n"
         f"\t\tIdentifier Names: {level}\n"
@@ -51,27 +57,31 @@ def _block(title: str, level: str, dependency: str) -> str:
     )
 
 
-def report(what: str, name: str, matched: Sequence[tuple[Any, int]]) -> str:
+def format_request_report(kind: str, name: str, matched: Sequence[tuple[Any, int]]) -> str:
     """The report on a request (arguments.Request's what and name); matched: its part of Engine.matched."""
-    found = [_attributes(description, count) for description, count in matched]
-    level = min((level for level, _ in found), key=_LEVELS.index, default=_STATEMENTS[0])
-    dependency = min((each for _, each in found), key=_CLASSES.index, default=_STATEMENTS[1])
-    text = f"\nStability attributes for {what} {name}:\n"
-    text += _block("Minimum Probe Description Attributes", level, dependency)
-    return text + _block("Minimum Statement Attributes", *_STATEMENTS) + "\n"
+    found = [_probe_attributes(description, count) for description, count in matched]
+    level = min((level for level, _ in found), key=_LEVELS.index, default=_STATEMENT_ATTRIBUTES[0])
+    dependency = min(
+        (each for _, each in found), key=_CLASSES.index, default=_STATEMENT_ATTRIBUTES[1]
+    )
+    text = f"\nStability attributes for {kind} {name}:\n"
+    text += _format_block("Minimum Probe Description Attributes", level, dependency)
+    return text + _format_block("Minimum Statement Attributes", *_STATEMENT_ATTRIBUTES) + "\n"
 
 
-def probe_report(description: Any, signature: Any) -> str:
+def format_probe_report(description: Any, signature: Any) -> str:
     """What -lv says of one probe.  signature: dlang.types.arguments.Signature, None where nothing is known of its arguments."""
     level, dependency = (
-        _attributes(description, 1) if not description.name.startswith(_OWN_NAMES) else _STATEMENTS
+        _probe_attributes(description, 1)
+        if not description.name.startswith(_BUILTIN_NAMES)
+        else _STATEMENT_ATTRIBUTES
     )
     described = (
-        _NOBODYS
+        _PRIVATE_ATTRIBUTES
         if description.provider in _IN_KERNEL or _is_pid(description.provider)
         else (level, dependency)
     )
-    text = _block("Probe Description Attributes", *described) + _block(
+    text = _format_block("Probe Description Attributes", *described) + _format_block(
         "Argument Attributes", level, dependency
     )
     types = [] if signature is None else signature.outputs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydtrace.cli.parsing.options_table import DTRACE, OURS
+from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,32 +39,32 @@ pyusdt doctor tells what keeps tracing from working.
 """
 
 
-def _lines(options: Sequence[Option]) -> Iterator[str]:
+def _format_options(options: Sequence[Option]) -> Iterator[str]:
     """One for each option that is listed."""
-    width = max(len(each.shown) for each in OURS)
+    width = max(len(each.synopsis) for each in PYDTRACE_OPTIONS)
     for each in options:
-        if each.words is not None:
-            name = f"-{each.name:<2}" if each in DTRACE else each.shown.ljust(width)
-            yield f"\t{name} {each.words}\n"
+        if each.help is not None:
+            name = f"-{each.name:<2}" if each in DTRACE_OPTIONS else each.synopsis.ljust(width)
+            yield f"\t{name} {each.help}\n"
 
 
-def usage(program: str = PROGRAM) -> str:
-    sizes, others = DTRACE[:2], DTRACE[2:]
+def usage_text(program: str = PROGRAM) -> str:
+    sizes, others = DTRACE_OPTIONS[:2], DTRACE_OPTIONS[2:]
     parts = [
         f"Usage: {program} {SYNOPSIS}",
-        "".join(_lines(sizes)),
-        "".join(_lines(others)),
-        "".join(_lines(OURS)),
+        "".join(_format_options(sizes)),
+        "".join(_format_options(others)),
+        "".join(_format_options(PYDTRACE_OPTIONS)),
     ]
     return "\n".join(parts)
 
 
 def help_text() -> str:
     """What --help shows."""
-    return usage("pydtrace") + _MORE
+    return usage_text("pydtrace") + _MORE
 
 
-def versions() -> str:
+def version_text() -> str:
     """What --version shows, of both commands."""
     from pydtrace._tracer import BUILD
 

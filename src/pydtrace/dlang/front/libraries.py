@@ -58,7 +58,7 @@ class Libraries:
             raise
 
     def read_file(self, path):
-        debug_log.say("library %s", path)
+        debug_log.log("library %s", path)
         with open(path, "rb") as file:
             text = file.read()
         try:

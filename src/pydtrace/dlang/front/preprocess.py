@@ -31,7 +31,7 @@ def preprocess(text, options):
     program = options.get("cpppath", "cpp")
     words = [*_ALWAYS, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
     words.append(_STDC[options.get("stdc") or "a"])
-    debug_log.say("preprocessor: %s %s", program, " ".join(words))
+    debug_log.log("preprocessor: %s %s", program, " ".join(words))
     try:
         status, out = _run([program, *words, "/dev/stdin"], without_interpreter(text))
     except FileNotFoundError:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pydtrace._tracer import HAS_PLACES
 from pyusdt._core import vm_probes
-from pyusdt.vm.inject_env import DEAF, environment
-from pyusdt.vm.target_python import Interpreter, deaf, interpreter, line_of
+from pyusdt.vm.inject_env import ISOLATED, make_environment
+from pyusdt.vm.target_python import (
+    Interpreter,
+    find_interpreter_line,
+    find_isolating_option,
+    inspect_interpreter,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,13 +33,15 @@ def inject_into_command(
     as list_probes() has them, or why it can have none.
     wanted: the descriptions (dlang.ast.ProbeDesc) that name the provider; a pattern is for whatever Python the command starts.
     children: for every Python that these start, as well."""
-    line = line_of(command.argv)
-    if option := deaf(line or command.argv):
-        return [], f"{DEAF % option}: the provider python can not be brought into it"
-    found = interpreter(line[0]) if line else Interpreter()
-    if found.lack:
-        return [], f"the provider python can not be brought into it: {found.lack}"
+    line = find_interpreter_line(command.argv)
+    if option := find_isolating_option(line or command.argv):
+        return [], f"{ISOLATED % option}: the provider python can not be brought into it"
+    found = inspect_interpreter(line[0]) if line else Interpreter()
+    if found.reason:
+        return [], f"the provider python can not be brought into it: {found.reason}"
     only = all(desc.provider == f"python{command.pid}" for desc in wanted)
     audit = any(desc.name == "audit" for desc in wanted)
-    command.environment = environment(command.pid if only else 0, audit=audit, children=children)
+    command.environment = make_environment(
+        command.pid if only else 0, audit=audit, children=children
+    )
     return provider_rows(command.pid, found.minor, audit=audit), None

@@ -275,7 +275,7 @@ def _parse_arguments(request: dict[str, Any]) -> Arguments:
     arguments.commands = [request["command"]] if request["command"] else []
     for key, value in request["options"].items():
         if key in FORWARDED:
-            arguments.options.receive(key, value)
+            arguments.options.set_received(key, value)
     arguments.options["zdefs"] = True
     return arguments
 

@@ -36,7 +36,7 @@ class _AggregationReader:
     """What view.View.add_interval() wants of Aggregates."""
 
     def __init__(self, running: Any) -> None:
-        self.program, self.take_snapshot = running.driver.program, running.aggregation
+        self.program, self.take_snapshot = running.driver.program, running.read_aggregation
 
 
 class WidgetFeeder(threading.Thread):
@@ -61,7 +61,9 @@ class WidgetFeeder(threading.Thread):
             self.stopped.wait(self._interval)
             ended = self._running.queue.over
             now = time.monotonic()
-            view.drops = {kind: count for kind, count in self._running.drops().items() if count}
+            view.drops = {
+                kind: count for kind, count in self._running.count_drops().items() if count
+            }
             view.add_interval(look, now - last)  # type: ignore[arg-type]
             last = now
             whole = view_json.full_state(

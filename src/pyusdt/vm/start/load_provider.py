@@ -18,7 +18,7 @@ def is_of_environment(spec):
     return place in sys.path or place not in [os.path.abspath(each) for each in sys.path]
 
 
-def load():
+def load_pyusdt():
     """The pyusdt of this environment; where it has none, the one that this file is part of."""
     from importlib import util
 
@@ -36,30 +36,30 @@ def load():
         raise
 
 
-def refuse(what):
+def report_failure(what):
     sys.stderr.write(
         "pyusdt: %s can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
         % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1])
     )
 
 
-def bring(audit, asked="", folder=""):
+def load_provider(audit, asked="", folder=""):
     """asked: the value of PYUSDT_VM_INTO, where the provider is to go on into what this program starts."""
     try:
-        load()
+        load_pyusdt()
         from pyusdt import vm
 
         vm.enable(audit=audit)
         if asked and hasattr(vm, "follow"):  # the environment's own pyusdt may be an older one
             vm.follow(asked, folder)
     except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
-        refuse("the provider python")
+        report_failure("the provider python")
 
 
-def bring_hooks():
+def load_hooks():
     """For `pyusdt run`: pyusdt itself reads PYUSDT_INSTRUMENT."""
     try:
-        load()
+        load_pyusdt()
         __import__("pyusdt")
     except Exception:  # noqa: BLE001 - the program runs, whatever is wrong with us
-        refuse("probes")
+        report_failure("probes")

@@ -42,9 +42,9 @@ def _bring(folder, asked):
     with open(path) as file:
         exec(compile(file.read(), path, "exec"), names)  # noqa: S102 - it is ours
     if options == "hooks":
-        names["bring_hooks"]()
+        names["load_hooks"]()
     else:
-        names["bring"](options == "audit", asked, folder)
+        names["load_provider"](options == "audit", asked, folder)
 
 
 _folder = os.path.dirname(os.path.abspath(__file__))
