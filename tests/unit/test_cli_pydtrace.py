@@ -404,7 +404,7 @@ def test_a_bug_is_told_in_one_line_and_shown_on_demand():
     broken = [
         sys.executable,
         "-c",
-        "import pydtrace.cli.pydtrace.main as c; c.dispatch = lambda argv: [][1]; c.main()",
+        "import pydtrace.cli.pydtrace.main as c; c.run_command_line = lambda argv: [][1]; c.main()",
     ]
     done = subprocess.run(broken, capture_output=True, text=True, timeout=30, check=False)
     expected = "dtrace: bug in pydtrace: IndexError: list index out of range (PYUSDT_DEBUG=1 shows where)\n"

@@ -347,7 +347,7 @@ def test_more_probes_than_there_is_room(cache):
         import os, pyusdt
         provider = pyusdt.Provider("many")
         rows = [(f"p{i}", [(None, int)]) for i in range(3000)]
-        probes = provider._define(rows) + [provider.probe(f"q{i}", int) for i in range(200)]
+        probes = provider._define_probes(rows) + [provider.probe(f"q{i}", int) for i in range(200)]
         with pyusdt.trace("many$1:::* { @[probename] = count(); }", os.getpid(), pid=os.getpid()) as t:
             fired = [probe(1) for probe in probes]
         room = 4095 - 953
