@@ -638,7 +638,9 @@ class Tracing(Block):
                 lambda: book.take_snapshot(driver.drops(), driver.error_count)
             )
             if found is None and (last is None or pump.has_completed):
-                found = book.take_snapshot(pump.count_drops(), driver.error_count, pump.final_aggregation)
+                found = book.take_snapshot(
+                    pump.count_drops(), driver.error_count, pump.final_aggregation
+                )
             last = found or last  # what broke the tracing off left nothing to look at
             assert last
             return last

@@ -89,7 +89,9 @@ def read_process(
         return Process(pid, python.layout["minor"], waiting), threads, tasks
 
 
-def read_processes(options: Namespace) -> Iterator[tuple[Process, list[Any], list[Any]] | StackReadError]:
+def read_processes(
+    options: Namespace,
+) -> Iterator[tuple[Process, list[Any], list[Any]] | StackReadError]:
     """What read_process() gives for each process that was asked for, each process once, or why it gave nothing.  Of descendants only what it gives:
     they may be no Pythons, and they may end."""
     asked = list(dict.fromkeys(options.pids))

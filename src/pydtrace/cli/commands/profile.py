@@ -168,7 +168,9 @@ def collect_profile(options: Namespace) -> Profile:
     return profile
 
 
-def _fill_profile(options: Namespace, profile: Profile, sampling: SamplingState) -> StackReadError | None:
+def _fill_profile(
+    options: Namespace, profile: Profile, sampling: SamplingState
+) -> StackReadError | None:
     """Fills the profile; why nothing was seen."""
     command = sampling.targets.command
     pid = command.pid if command else options.pid
@@ -236,7 +238,9 @@ def write_output(profile: Profile, options: Namespace) -> str:
     if options.svg:
         write_file(
             options.svg,
-            render_flamegraph(profile, f"{profile_title(options)}: {render_head(profile)}".rstrip()),
+            render_flamegraph(
+                profile, f"{profile_title(options)}: {render_head(profile)}".rstrip()
+            ),
         )
     if options.folded:
         sys.stderr.write(render_unseen(profile))

@@ -265,7 +265,9 @@ class ActivitySampler:
 
     def _find_semaphores(self, pid: int) -> tuple[set[int], set[str]]:
         """None where the files of its user's processes have taken too long already."""
-        time_left = self._file_budgets.setdefault(read_process_user(pid), CpuTimeBudget(*_FILE_BUDGET))
+        time_left = self._file_budgets.setdefault(
+            read_process_user(pid), CpuTimeBudget(*_FILE_BUDGET)
+        )
         if not time_left.is_available:
             return set(), set()
         with time_left.charge_time():
@@ -316,7 +318,9 @@ def list_processes() -> dict[ProcessKey, ProcessRow]:
         who = pid, elsewhere
         if who == (own, ""):
             continue
-        row = found.get(who) or found.setdefault(who, ProcessRow(pid, process_names.describe_row(*who)))
+        row = found.get(who) or found.setdefault(
+            who, ProcessRow(pid, process_names.describe_row(*who))
+        )
         row.probes += 1
         short = provider.removesuffix(str(pid))
         if short not in _BUILTIN_PROVIDERS and short not in row.providers:

@@ -468,7 +468,9 @@ def run_command_line(argv: list[str]) -> int:
         if arguments.mode == "serve":
             from pydtrace.hosts.agent.agent import serve_coordinator
 
-            return serve_coordinator(arguments.policy, make_targets, compile_requests, unpublish_tracer)
+            return serve_coordinator(
+                arguments.policy, make_targets, compile_requests, unpublish_tracer
+            )
         return trace_requests(arguments)
     except CompileError as error:
         if error.tag == "D_PDESC_ZERO":

@@ -51,7 +51,6 @@ class InterruptHandler:
         driver = self._driver
         if time.monotonic() - self._first < _DUPLICATE_INTERVAL and (
             driver.targets.command or not driver.output_complete
-        
         ):
             return
         if driver.aborting:
