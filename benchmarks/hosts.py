@@ -75,7 +75,7 @@ def epoch_of(definition, number, keys, words):
             "delta",
             epoch=number,
             name=definition.name,
-            function=definition.row.called,
+            function=definition.row.function_name,
             params=[],
             rows=rows[at : at + 500],
         )

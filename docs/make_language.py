@@ -18,7 +18,7 @@ FAILING = os.path.join(TOP, "tests", "conformance", "failing.txt")
 
 def rows_of(title, table, names):
     """One section.  names: all that D has of this kind, in order."""
-    from pydtrace.dlang.builtins.unsupported import ABSENT, DECLARED, NOTES
+    from pydtrace.dlang.builtins.unsupported import DECLARED_VARIABLES, ENGINE_NOTES, UNSUPPORTED
 
     lines = [
         "",
@@ -28,15 +28,15 @@ def rows_of(title, table, names):
     ]
     for name in names:
         row = table.get(name)
-        if name in DECLARED:
-            lines.append(f"| `{name}` | {' | '.join(DECLARED[name])} |")
+        if name in DECLARED_VARIABLES:
+            lines.append(f"| `{name}` | {' | '.join(DECLARED_VARIABLES[name])} |")
         elif row is None:
-            reason = ABSENT[name]
+            reason = UNSUPPORTED[name]
             lines.append(f"| `{name}` | | no: {reason} | no |")
-        elif getattr(row, "refused", False):
+        elif getattr(row, "is_refused", False):
             lines.append(f"| `{name}` | | no: {row.doc} | no |")
         else:
-            embedded, kernel = NOTES.get(name, ("works", "works"))
+            embedded, kernel = ENGINE_NOTES.get(name, ("works", "works"))
             lines.append(f"| `{name}` | {row.doc} | {embedded} | {kernel} |")
     return lines
 
@@ -45,12 +45,14 @@ def names():
     """The sections on the built-in names."""
     from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
     from pydtrace.dlang.builtins import prototypes as p
-    from pydtrace.dlang.builtins.unsupported import DECLARED
+    from pydtrace.dlang.builtins.unsupported import DECLARED_VARIABLES
 
     def functions(kind, table):
         return sorted({*table, *(name for name, known in p.FUNCTIONS.items() if known[0] == kind)})
 
-    variables = {*VARIABLES, *p.OTHER_VARIABLES, *DECLARED, *p.OTHER_ARRAYS} - {"__curthread"}
+    variables = {*VARIABLES, *p.OTHER_VARIABLES, *DECLARED_VARIABLES, *p.OTHER_ARRAYS} - {
+        "__curthread"
+    }
     lines = rows_of("Built-in variables", VARIABLES, sorted(variables))
     lines += rows_of("Subroutines", SUBROUTINES, functions(p.FUNCTION, SUBROUTINES))
     lines += rows_of("Aggregating functions", AGGREGATIONS, functions(p.AGGREGATING, AGGREGATIONS))

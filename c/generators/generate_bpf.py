@@ -32,7 +32,7 @@ def library(name):
 
     return ", ".join(
         f"{{.opcode = {i.opcode}, .dst = {i.dst}, .src = {i.src}, .off = {i.off}, .imm = {i.imm}}}"
-        for i in lib.load(name)
+        for i in lib.load_function(name)
     )
 
 

@@ -66,7 +66,7 @@ def feed(function, params, data):
 
 def make(function, params, data):
     words = feed(function, params, data)
-    return AGGREGATIONS[function].value(params, words)
+    return AGGREGATIONS[function].make_value(params, words)
 
 
 @pytest.mark.parametrize("function, params", FUNCTIONS)
@@ -173,11 +173,14 @@ def test_what_came_between_two_looks():
     """The greatest of what came is exact where it is the greatest of all."""
     row = AGGREGATIONS["percentiles"]
     old, new = feed("percentiles", (), [5, 9000]), feed("percentiles", (), [5, 9000, 4100])
-    came = row.value((), row.since(old, new))
+    came = row.make_value((), row.subtract_words(old, new))
     assert (came.n, came.buckets[0].count, came.max) == (1, 1, 4159)
     assert abs(came.percentile(50) - 4100) <= 41
-    assert row.value((), row.since(old, feed("percentiles", (), [5, 9000, 9500]))).max == 9500
-    assert row.since(new, old) is None
+    assert (
+        row.make_value((), row.subtract_words(old, feed("percentiles", (), [5, 9000, 9500]))).max
+        == 9500
+    )
+    assert row.subtract_words(new, old) is None
 
 
 def test_the_rows_of_a_picture():

@@ -26,8 +26,8 @@ from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.map_kinds import KINDS
 from pydtrace.bpf.syscalls import (
     RAW_TRACEPOINT,
-    Loaded,
-    Refused,
+    LoadedProgram,
+    ProgramRejected,
     map_lookup,
     map_update,
     prog_test_run,
@@ -214,7 +214,7 @@ def in_kernel(case):
         *case.insns,
     ]
     try:
-        with Loaded(code, maps, RAW_TRACEPOINT) as loaded:
+        with LoadedProgram(code, maps, RAW_TRACEPOINT) as loaded:
             if case.state:
                 map_update(
                     loaded.map_fds[0], bytes(4), case.state.ljust(case.maps[0].value_size, b"\0")
@@ -229,5 +229,5 @@ def in_kernel(case):
                 if m.kind == "array"
             ]
             return "ran", hex(r0), arrays
-    except Refused as error:
+    except ProgramRejected as error:
         return "refused", str(error)

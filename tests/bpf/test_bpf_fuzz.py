@@ -163,8 +163,8 @@ def random_arithmetic(rng):
 
 
 def test_the_kernel_computes_the_same(tmp_path):
-    if verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     rng = random.Random(20)
     cases = [bytecode.Made(random_arithmetic(rng)) for _ in range(150)]
     driver = bytecode.build(str(tmp_path / "driver"), "driver.c", bytecode.FUSING)

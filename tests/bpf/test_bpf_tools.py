@@ -8,7 +8,7 @@ from pydtrace.bpf import insn, lib, verifier
 from pydtrace.bpf.asm import AsmError, assemble
 from pydtrace.bpf.disasm import disassemble
 from pydtrace.bpf.helpers import BY_NUMBER, HELPERS, ROWS
-from pydtrace.bpf.program_builder import Code, CodeError, Label, link
+from pydtrace.bpf.program_builder import CodeBuilder, CodeError, Label, link_library
 from pydtrace.program import program
 from pydtrace.program.program import MapDef
 
@@ -40,9 +40,9 @@ def test_a_label_that_is_nowhere():
 
 
 def test_a_jump_that_is_too_far():
-    code, far = Code(), Label()
+    code, far = CodeBuilder(), Label()
     code.emit(insn.ja(far), *[insn.mov_imm(0, 0)] * 0x8000)
-    code.place(far)
+    code.place_label(far)
     with pytest.raises(CodeError, match="too far"):
         code.finish()
 
@@ -52,7 +52,9 @@ def test_linking_appends_each_function_once():
         "twice": lambda: assemble("callsub once\ncallsub once\nexit"),
         "once": lambda: assemble("mov r0, 7\nexit"),
     }
-    code = link(assemble("callsub twice\ncallsub once\nexit"), lambda name: functions[name]())
+    code = link_library(
+        assemble("callsub twice\ncallsub once\nexit"), lambda name: functions[name]()
+    )
     assert disassemble(code) == disassemble(
         assemble("""
         callsub twice
@@ -104,14 +106,14 @@ def test_the_tables_are_consistent():
     assert len(HELPERS) == len(BY_NUMBER) == len(ROWS)
 
 
-@pytest.mark.parametrize("name", lib.names())
+@pytest.mark.parametrize("name", lib.function_names())
 def test_library_functions(name):
     """Each assembles, alone and twice over, and keeps the assembler's round trip."""
-    code = lib.load(name)
+    code = lib.load_function(name)
     code[0].imm = 12345
-    code = lib.load(name)
+    code = lib.load_function(name)
     assert code == assemble(disassemble(code)) and code[0].imm != 12345
-    linked = link(assemble(f"callsub {name}\nexit"), lib.load)[2:][: len(code)]
+    linked = link_library(assemble(f"callsub {name}\nexit"), lib.load_function)[2:][: len(code)]
     calls = {
         i for i, each in enumerate(code) if isinstance(each.imm, str)
     }  # linking gives these their places
@@ -123,17 +125,18 @@ def test_library_functions(name):
 class TestVerifier:
     def test_accepts(self):
         assert (
-            verifier.cannot() or verifier.verify(assemble("mov r0, 0\nexit")).status == verifier.OK
+            verifier.why_not_loadable()
+            or verifier.verify(assemble("mov r0, 0\nexit")).status == verifier.OK
         )
 
     def test_refuses_with_the_log(self):
-        if not verifier.cannot():
+        if not verifier.why_not_loadable():
             verdict = verifier.verify(assemble("mov r0, r5\nexit"))
             assert verdict.status == verifier.REFUSED and "R5 !read_ok" in verdict.log
 
     def test_tells_no_privilege_from_a_refusal(self, unprivileged):
         def verify():
-            verifier._reason = None  # what is remembered was found out as root
+            verifier._not_loadable = None  # what is remembered was found out as root
             return verifier.verify(assemble("mov r0, r5\nexit"))
 
         verdict = unprivileged(verify)
@@ -159,7 +162,7 @@ class TestVerifier:
 )
 def test_the_librarys_records_are_where_the_program_has_room_for_them(name, size):
     """They are assembly and know no names: what program.py says of a record, they have as numbers."""
-    fault, code = program.STATE_FAULT, lib.load(name)
+    fault, code = program.STATE_FAULT, lib.load_function(name)
     stores = {
         i.off: i
         for i in code

@@ -56,8 +56,8 @@ def test_round_trip(case):
 
 @BY_ID
 def test_kernel_agrees(case):
-    if verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     if case.kernel == "skip":
         return
     verdict = bytecode.in_kernel(case)
@@ -73,10 +73,10 @@ def test_kernel_agrees(case):
 
 def test_every_instruction_has_a_case():
     seen = {
-        insn.find(i).name + insn.find(i).form
+        insn.find_opcode(i).name + insn.find_opcode(i).form
         for case in CASES
         if not case.outcome.startswith("load")
         for i in case.insns
-        if insn.find(i)
+        if insn.find_opcode(i)
     }
     assert seen == {row.name + row.form for row in insn.ROWS}

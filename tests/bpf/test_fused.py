@@ -8,14 +8,14 @@ from test_bytecode import CASES
 
 from pydtrace.bpf import insn, lib
 from pydtrace.bpf.asm import assemble
-from pydtrace.bpf.program_builder import link
+from pydtrace.bpf.program_builder import link_library
 from pydtrace.dlang.compile import Compiler
 
 VALUES = sorted(
     {sign * (1 << bits) + step for bits in range(64) for sign in (1, -1) for step in (-1, 0, 1)}
     | {0, 1 - (1 << 63)}
 )
-EXACT = len(lib.load("quantize_bucket"))  # what a call costs of the step limit
+EXACT = len(lib.load_function("quantize_bucket"))  # what a call costs of the step limit
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +49,7 @@ def quantize(value, wrapped=0, **sections):
         + "callsub quantize_bucket\nexit"
     )
     load = insn.ld_imm64(1, value & (1 << 64) - 1)
-    return bytecode.Made(link([*load, *assemble(text)], lib.load), **sections)
+    return bytecode.Made(link_library([*load, *assemble(text)], lib.load_function), **sections)
 
 
 def test_the_cases_run_as_one_by_one(driver):
@@ -125,8 +125,8 @@ def test_another_function_is_called(driver):
 def compiled(clause):
     """(program, its one clause)"""
     compiler = Compiler()
-    compiler.add("pyusdt$target:::user_trace-i4s4 { " + clause + " }")
-    program = compiler.finish()
+    compiler.compile_text("pyusdt$target:::user_trace-i4s4 { " + clause + " }")
+    program = compiler.generate_program()
     [made] = program.clauses
     return program, made
 

@@ -7,5 +7,5 @@ from pydtrace.bpf import verifier
 
 @pytest.fixture
 def bpf():
-    if verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")

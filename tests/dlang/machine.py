@@ -243,7 +243,7 @@ class Machine:
         for clause in self.program.clauses:
             emitted = self.run(clause.index)
             for action in clause.actions:
-                if emitted and action.row.ends and not isinstance(emitted[0][1], Fault):
+                if emitted and action.row.ends_tracing and not isinstance(emitted[0][1], Fault):
                     return value_of(self.raw[-1], action.data[0])
         return 0
 

@@ -47,9 +47,9 @@ def check(text, run=False):
     program = None
     try:
         compiler = Compiler(Options(), {"target": 1}, ["x.d"])
-        compiler.add(text, "x.d")
-        program = compiler.finish()
-        compiler.disassembly(program)
+        compiler.compile_text(text, "x.d")
+        program = compiler.generate_program()
+        compiler.format_disassembly(program)
     except CompileError as error:
         check_error(error, text)
     if (
@@ -67,7 +67,7 @@ def check(text, run=False):
 def check_error(error, text):
     assert error.tag in TAGS
     assert error.message
-    line = error.loc.source.row(error.loc.start)
+    line = error.loc.source.line_index(error.loc.start)
     assert 0 <= line <= text.count(b"\n")
     lines = error.render(errtags=True).splitlines()
     assert lines[0].startswith("dtrace: failed to compile script x.d: ")

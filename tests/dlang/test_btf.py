@@ -9,7 +9,7 @@ from machine import Machine
 from pydtrace import _tracer
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.dlang.types.kernel_btf import KernelTypes
+from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
 from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 
 pytestmark = pytest.mark.skipif(
@@ -24,12 +24,12 @@ def structs():
 
 @pytest.fixture(scope="module")
 def types(structs):
-    return KernelTypes(structs)
+    return KernelTypeResolver(structs)
 
 
 def compiled(text, structs):
     compiler = Compiler(kernel=structs)
-    compiler.add(text, "x.d")
+    compiler.compile_text(text, "x.d")
     return compiler
 
 
@@ -50,7 +50,7 @@ def refused(text, structs):
 )
 def test_members_are_where_the_kernel_has_them(name, structs, types):
     """Each member, those of unnamed structs too, as the reader in C finds it."""
-    record = types.tagged("struct", name)
+    record = types.find_tagged("struct", name)
     found = {member: field.offset for member, field in record.body.fields.items()}
     assert len(found) > 5 and found == {
         member: structs.member_offset(name, member) for member in found
@@ -63,7 +63,7 @@ def test_enumerators_of_the_kernel(structs):
     assert value_of("TCP_ESTABLISHED", structs) == 1 and value_of("SS_CONNECTED", structs) == 3
     assert value_of("BPF_F_INDEX_MASK", structs) == (1 << 32) - 1  # of 64 bits
     program = compiled("BEGIN { TCP_ESTABLISHED = 7; trace(TCP_ESTABLISHED); }", structs)
-    assert program.names.scopes["global"]["TCP_ESTABLISHED"].known
+    assert program.names.scopes["global"]["TCP_ESTABLISHED"].is_known
     assert refused("BEGIN { trace(NO_SUCH_ENUMERATOR); }", structs).tag == "D_IDENT_UNDEF"
 
 
@@ -112,7 +112,7 @@ def test_every_struct_of_the_kernel_can_be_read(structs, types):
     for ident in range(1, count + 1, 100):
         row = structs.read_type(ident)
         if row.kind in (4, 5):
-            record, seen = types._type(ident), seen + 1
+            record, seen = types._find_type(ident), seen + 1
             ends = [
                 field.offset + field.type.size
                 for field in record.body.fields.values()
@@ -123,7 +123,7 @@ def test_every_struct_of_the_kernel_can_be_read(structs, types):
 
 
 def test_bit_fields_share_their_bytes(types):
-    fields = types.tagged("struct", "tcphdr").body.fields
+    fields = types.find_tagged("struct", "tcphdr").body.fields
     place = {
         name: (field.offset, field.shift, field.width - field.shift)
         for name, field in fields.items()
@@ -141,16 +141,16 @@ def test_a_bit_field_is_stored_beside_its_neighbours(structs):
     program = compiled(
         "struct iphdr h; BEGIN { h.ihl = 5; h.version = 4; h.ihl = 6; trace(h.ihl * 100 + h.version); exit(0); }",
         structs,
-    ).finish()
+    ).generate_program()
     machine = Machine(program)
     machine.run_begin()
     assert b"604" in machine.printed()[0]
 
 
 def test_what_a_raw_tracepoint_is_given(types):
-    given = types.tracepoint("sched_process_fork")
+    given = types.tracepoint_types("sched_process_fork")
     assert [str(type) for type in given] == ["struct task_struct *", "struct task_struct *"]
-    assert types.tracepoint("no_such_tracepoint") is None
+    assert types.tracepoint_types("no_such_tracepoint") is None
 
 
 def test_the_programs_own_declaration_is_meant_first(structs):

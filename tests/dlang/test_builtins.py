@@ -14,8 +14,8 @@ from pydtrace.bpf.insn import R0, R1, mov_imm, store
 from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
 from pydtrace.dlang.builtins import actions as actions_table
 from pydtrace.dlang.builtins.action_base import Action
-from pydtrace.dlang.builtins.aggregation_base import Aggregating, count
-from pydtrace.dlang.builtins.stack_actions import Symbol
+from pydtrace.dlang.builtins.aggregation_base import Aggregating, emit_count
+from pydtrace.dlang.builtins.stack_actions import SymbolAction
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.address_symbolizer import AddressSymbolizer
 from pydtrace.dtrace_text.aggregation_text import render_aggregations
@@ -80,7 +80,7 @@ def answer(monkeypatch):
 
     class Answer(Action):
         name, prototype, doc = "answer", "void(int)", "a number, and what it answers"
-        type = t.INT
+        record_type = t.INT
         is_value = True
 
         def perform(self, run, action, record):
@@ -128,7 +128,7 @@ def test_an_action_is_its_row_alone(answer):
 def test_a_symbol_function_is_its_row_alone(monkeypatch, naming, text, one_key):
     from pydtrace.dlang.builtins import prototypes
 
-    row = Symbol("nearby", "made up by a test", True, naming)
+    row = SymbolAction("nearby", "made up by a test", True, naming)
     monkeypatch.setitem(actions_table.ACTIONS, "nearby", row)
     monkeypatch.setitem(prototypes.FUNCTIONS, "nearby", (prototypes.ACTION, row.prototype))
     program = compile_program("BEGIN { nearby(42); @[nearby(42)] = count(); }")
@@ -155,20 +155,20 @@ def spread(monkeypatch):
 
         def emit(self, g, params, value, amount):
             """As if the values were 4 and 11, whatever they are."""
-            count(g)
+            emit_count(g)
             g.emit(mov_imm(R1, 4), store(8, R0, 8, R1), mov_imm(R1, 11), store(8, R0, 16, R1))
 
-        def merged(self, *several):
+        def merge_words(self, *several):
             n, low, high = zip(*several)
             return [sum(n), min(low), max(high)]
 
-        def since(self, old, new):
+        def subtract_words(self, old, new):
             """It is known of all only."""
 
-        def number(self, words):
+        def compute_number(self, words):
             return words[2] - words[1]
 
-        def told(self, value):
+        def words_from_dtrace(self, value):
             return [-1, 0, value]
 
     from pydtrace.dlang.builtins import prototypes

@@ -36,5 +36,5 @@ def test_a_library_of_the_user_comes_first(tmp_path):
     )
     options = Options()
     options.set("libdir", str(tmp_path))
-    tree = Compiler(options).add("BEGIN { trace(chip); trace(sizeof (cpuinfo_t)); }")
+    tree = Compiler(options).compile_text("BEGIN { trace(chip); trace(sizeof (cpuinfo_t)); }")
     assert [statement.expr.args[0].value for statement in tree.items[0].body] == [7, 4]

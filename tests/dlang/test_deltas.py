@@ -140,7 +140,7 @@ def merged(lines):
 def test_every_function_is_in_the_script(programs):
     assert {each.row.name for each in programs[True].aggregations} == {
         *AGGREGATIONS,
-        *(row.name for row in float_aggregations.ROWS.values() if row.called != "stddev"),
+        *(row.name for row in float_aggregations.ROWS.values() if row.function_name != "stddev"),
     }
 
 
@@ -172,7 +172,7 @@ def test_deviations_of_floats_merge_as_far_as_sums_do():
     )
     row = program.aggregations[0].row
     assert several[0] == whole[0] == 60
-    assert row.number(several) == pytest.approx(row.number(whole), rel=1e-12)
+    assert row.compute_number(several) == pytest.approx(row.compute_number(whole), rel=1e-12)
 
 
 @pytest.mark.parametrize(

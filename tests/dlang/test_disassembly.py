@@ -25,8 +25,8 @@ b 2 24 scl loc [] w D type (integer) (size 4)
 
 def shown(text, options=()):
     compiler = Compiler(Options(options), {"target": 1}, ["x.d"])
-    compiler.add(text, "x.d")
-    return compiler.disassembly(compiler.finish())
+    compiler.compile_text(text, "x.d")
+    return compiler.format_disassembly(compiler.generate_program())
 
 
 def tables(text):

@@ -12,7 +12,7 @@ from record_errors import SCRIPTS, compile_error, tag_of
 import pydtrace
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import TAGS, CompileError
-from pydtrace.dlang.front.probe_descriptions import unmatched
+from pydtrace.dlang.front.probe_descriptions import unmatched_error
 from pydtrace.engine.probe_hints import widen_description
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
@@ -144,7 +144,7 @@ def test_a_probe_that_nothing_matches_is_told_with_its_line():
     program = compile_program(
         "BEGIN { }\npyusdt$target::nosuch:\n{ trace(1); }\n", "x.d", macros={"target": 12}
     )
-    error = unmatched(program.clauses[1].probes[0])
+    error = unmatched_error(program.clauses[1].probes[0])
     message = "line 2: probe description pyusdt12::nosuch: does not match any probes"
     assert error.summary(errtags=True) == f"failed to compile script x.d: [D_PDESC_ZERO] {message}"
 
@@ -184,7 +184,7 @@ def test_hints_name_what_was_meant():
 )
 def test_a_pid_probe_that_is_not_there_says_what_is_wrong(description, tag):
     program = compile_program(f"{description} {{ }}")
-    assert unmatched(program.clauses[0].probes[0]).tag == tag
+    assert unmatched_error(program.clauses[0].probes[0]).tag == tag
 
 
 @pytest.mark.parametrize(
@@ -198,5 +198,5 @@ def test_a_pid_probe_that_is_not_there_says_what_is_wrong(description, tag):
 )
 def test_an_offset_that_is_none_is_told_by_the_function(module, size, tag, told):
     probe = compile_program(f"pid12:{module}:go:0x10 {{ }}").clauses[0].probes[0]
-    error = unmatched(probe, None, {probe: size} if size else {})
+    error = unmatched_error(probe, None, {probe: size} if size else {})
     assert error.tag == tag and told in error.message

@@ -3,7 +3,7 @@
 import pytest
 from machine import Machine
 
-from pydtrace.bpf.helpers import OWN
+from pydtrace.bpf.helpers import FIRST_PYUSDT_HELPER
 from pydtrace.dlang.compile import compile_program
 
 TEXT = r'{"name": "Ann \"B\" \u00e9", "n": -12.5e+3, "on":true, "no" : null, "a": [1, "two", {"x": [[], 3]}, false], "o":{"k":"v", "": 7}}'
@@ -16,7 +16,7 @@ def value(text, path):
         f'BEGIN /json("{quoted}", "{path}") == NULL/ {{ trace("NULL"); }} '
         f'BEGIN {{ trace(json("{quoted}", "{path}")); }}'
     )
-    assert any(insn.imm >= OWN for insn in program.clauses[1].code)
+    assert any(insn.imm >= FIRST_PYUSDT_HELPER for insn in program.clauses[1].code)
     found = [values[0] for _, values in Machine(program).fire() if isinstance(values, list)]
     return None if b"NULL" in found else found[0].decode()
 

@@ -16,5 +16,5 @@ def test_what_is_absent_is_absent():
     from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES, unsupported
 
     there = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
-    assert not there & set(unsupported.ABSENT)
-    assert set(unsupported.NOTES) <= there
+    assert not there & set(unsupported.UNSUPPORTED)
+    assert set(unsupported.ENGINE_NOTES) <= there

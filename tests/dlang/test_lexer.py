@@ -28,7 +28,7 @@ def tokens(text, **settings):
     """(kind, value) of all tokens, without the end."""
     lexer, found = lexer_of(text, **settings), []
     while True:
-        token = lexer.next()
+        token = lexer.next_token()
         if token.kind == EOF:
             return found
         found.append((token.kind, token.value))
@@ -88,9 +88,9 @@ def test_words_and_operators_take_the_longest():
 
 def test_after_a_member_operator_keywords_are_names():
     lexer = lexer_of("x->int int")
-    assert [lexer.next().kind, lexer.next().kind] == [IDENT, "->"]
+    assert [lexer.next_token().kind, lexer.next_token().kind] == [IDENT, "->"]
     lexer.after_member = True
-    assert [lexer.next().kind, lexer.next().kind] == [IDENT, "int"]
+    assert [lexer.next_token().kind, lexer.next_token().kind] == [IDENT, "int"]
 
 
 def test_aggregations():

@@ -31,7 +31,7 @@ def test_libraries_are_read_in_the_order_of_their_dependencies(tmp_path):
         a="#pragma D depends_on library b.d\ninline int foo = bar;\n",
         b="inline int bar = 4;\n",
     )
-    tree = Compiler(options).add("BEGIN { trace(foo); }")
+    tree = Compiler(options).compile_text("BEGIN { trace(foo); }")
     assert tree.items[0].body[0].expr.args[0].value == 4
 
 
@@ -40,25 +40,25 @@ def test_libraries_that_depend_on_each_other_are_refused(tmp_path):
         tmp_path, a="#pragma D depends_on library b.d\n", b="#pragma D depends_on library a.d\n"
     )
     with pytest.raises(LibraryError, match="Cyclic dependency detected"):
-        Compiler(options).add("BEGIN { }")
+        Compiler(options).compile_text("BEGIN { }")
 
 
 def test_a_library_that_is_not_there_is_refused(tmp_path):
     options = library(tmp_path, a="#pragma D depends_on library b.d\n")
     with pytest.raises(LibraryError, match="Invalid library dependency in .*a.d: .*b.d"):
-        Compiler(options).add("BEGIN { }")
+        Compiler(options).compile_text("BEGIN { }")
 
 
 def test_a_library_whose_module_is_not_there_is_passed_over(tmp_path):
     options = library(tmp_path, a="#pragma D depends_on module nobody\ninline int foo = 1;\n")
     with pytest.raises(CompileError, match="failed to resolve foo"):
-        Compiler(options).add("BEGIN { trace(foo); }")
+        Compiler(options).compile_text("BEGIN { trace(foo); }")
 
 
 def test_an_error_in_a_library_names_it_and_the_program(tmp_path):
     options = library(tmp_path, a="inline int foo = nobody;\n")
     with pytest.raises(CompileError) as caught:
-        Compiler(options).add("BEGIN { }", "x.d")
+        Compiler(options).compile_text("BEGIN { }", "x.d")
     expected = f'failed to compile script x.d: "{tmp_path}/a.d", line 1: failed to resolve nobody: Unknown variable name'
     assert caught.value.summary() == expected
 
@@ -78,7 +78,7 @@ def test_the_preprocessor_gets_the_options_in_their_order(tmp_path):
     ]:
         options.set(name, value)
     text = "#!/usr/bin/dtrace -s\n#include <n.h>\n#ifdef A\n#error A\n#endif\nBEGIN { exit(NUMBER + __SUNW_D); }\n"
-    call = Compiler(options).add(text, "x.d").items[-1].body[0].expr
+    call = Compiler(options).compile_text(text, "x.d").items[-1].body[0].expr
     assert call.args[0].value == 4
 
 
@@ -87,20 +87,24 @@ def test_lines_are_those_of_the_script_and_of_what_it_includes(tmp_path):
     (tmp_path / "bad.h").write_text("\ninline int x = nobody;\n")
     options = with_options(cpp=None, incdir=str(tmp_path))
     with pytest.raises(CompileError) as caught:
-        Compiler(options).add("#include <bad.h>\nBEGIN { }\n", "x.d")
+        Compiler(options).compile_text("#include <bad.h>\nBEGIN { }\n", "x.d")
     assert f'"{tmp_path}/bad.h", line 2: ' in caught.value.summary()
     with pytest.raises(CompileError) as caught:
-        Compiler(with_options(cpp=None)).add("#define A 1\n\nBEGIN { trace(nobody); }\n", "x.d")
+        Compiler(with_options(cpp=None)).compile_text(
+            "#define A 1\n\nBEGIN { trace(nobody); }\n", "x.d"
+        )
     assert "x.d: line 3: " in caught.value.summary()
 
 
 @needs_cpp
 def test_what_the_preprocessor_refuses(capfd):
     with pytest.raises(PreprocessError, match="failed to process"):
-        Compiler(with_options(cpp=None)).add("#if 1\nBEGIN { }\n", "x.d")
+        Compiler(with_options(cpp=None)).compile_text("#if 1\nBEGIN { }\n", "x.d")
     assert "unterminated" in capfd.readouterr().err
     with pytest.raises(PreprocessError, match="not found"):
-        Compiler(with_options(cpp=None, cpppath="/proc/nonexistent")).add("BEGIN { }", "x.d")
+        Compiler(with_options(cpp=None, cpppath="/proc/nonexistent")).compile_text(
+            "BEGIN { }", "x.d"
+        )
 
 
 PROVIDER = """
@@ -115,7 +119,7 @@ MACROS = ["MY_PROV_NOTHING()", "MY_PROV_START_UP(arg0, arg1)", "MY_PROV_VD()"]
 
 def test_the_header_has_the_macros_of_dtrace():
     compiler = Compiler()
-    compiler.add(PROVIDER)
+    compiler.compile_text(PROVIDER)
     text = make_header("out/prov.h", compiler.names.providers)
     assert text.count("_PROV_H\n") == 2
     for macro in MACROS:

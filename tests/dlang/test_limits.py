@@ -22,8 +22,8 @@ def doubled(first: str, each: str, last: str, count: int = 40) -> str:
     )
 
 
-COPIES = f"the program's inlines and translators are more than {compiler_limits.MOST_COPIES} operations where they are used"
-CODE = f"clause is too large: more than {compiler_limits.MOST_CODE} instructions"
+COPIES = f"the program's inlines and translators are more than {compiler_limits.COPIES_MAX} operations where they are used"
+CODE = f"clause is too large: more than {compiler_limits.CLAUSE_CODE_MAX} instructions"
 DEEP = "nested too deeply"
 LARGE = {
     "inlines": (doubled("inline int x0 = pid;\n", "inline int x{i} = x{j} + x{j};\n", "BEGIN {{ trace(x{i}); }}"), COPIES, 16),
@@ -42,11 +42,11 @@ LARGE = {
     "sums": (f"BEGIN {{ trace({'pid+' * 100000}1); }}", "", 1),
     "an expression of many parts": (f"BEGIN {{ trace(({'pid,' * 30000}1)); }}", CODE, 1),
     "a clause": (f"BEGIN {{ {'x=pid;' * 12000} }}", CODE, 1),
-    "clauses": ("BEGIN { @ = count(); }\n" * 4200, f"more than {compiler_limits.MOST_DESCRIPTIONS} probe descriptions", compiler_limits.MOST_DESCRIPTIONS + 1),
+    "clauses": ("BEGIN { @ = count(); }\n" * 4200, f"more than {compiler_limits.DESCRIPTIONS_MAX} probe descriptions", compiler_limits.DESCRIPTIONS_MAX + 1),
     "descriptions": (",".join("user_trace-n*" for _ in range(5000)) + " { @ = count(); }", "probe descriptions", 1),
-    "enumerators": ("enum e { " + ",".join(f"E{i}" for i in range(70000)) + " };\nBEGIN { }", f"more than {compiler_limits.MOST_TOKENS} words and signs", 1),
+    "enumerators": ("enum e { " + ",".join(f"E{i}" for i in range(70000)) + " };\nBEGIN { }", f"more than {compiler_limits.TOKENS_MAX} words and signs", 1),
     "probes": ("provider p { " + "".join(f"probe p{i}(int, int);" for i in range(20000)) + " };\nBEGIN { }", "words and signs", 1),
-    "bytes": (" " * (compiler_limits.MOST_BYTES + 1) + "BEGIN { }", "a text of 4194314 bytes, more than 4194304, is not supported", 1),
+    "bytes": (" " * (compiler_limits.TEXT_BYTES_MAX + 1) + "BEGIN { }", "a text of 4194314 bytes, more than 4194304, is not supported", 1),
 }  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def test_the_limits_are_of_all_texts():
     compiler = Compiler()
     with pytest.raises(CompileError, match="probe descriptions"):
         for _ in range(100):
-            compiler.add("BEGIN { }\n" * 100)
+            compiler.compile_text("BEGIN { }\n" * 100)
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_the_preprocessor(text, patience, message, monkeypatch):
     """Texts that become larger than there is room for, that take all memory or time.  Nothing that cpp has started is left."""
     mark = f"PYUSDT_TEST_MARK={os.getpid()}-{time.monotonic_ns()}"
     monkeypatch.setenv(*mark.split("="))
-    monkeypatch.setattr(preprocess, "_PATIENCE", patience)
-    monkeypatch.setattr(preprocess, "_MEMORY", 256 << 20)
+    monkeypatch.setattr(preprocess, "_TIMEOUT_S", patience)
+    monkeypatch.setattr(preprocess, "_MEMORY_MAX", 256 << 20)
     with pytest.raises(PreprocessError, match=message):
-        preprocess.preprocess(text, Options())
+        preprocess.run_preprocessor(text, Options())
     deadline = time.monotonic() + 30
     while (
         left := marked(mark)
@@ -169,6 +169,6 @@ def marked(mark):
 
 
 def test_a_preprocessor_still_works():
-    assert b"BEGIN { trace(3); }" in preprocess.preprocess(
+    assert b"BEGIN { trace(3); }" in preprocess.run_preprocessor(
         b"#!/usr/bin/dtrace\n#define X 3\nBEGIN { trace(X); }\n", Options()
     )

@@ -4,7 +4,7 @@ import pytest
 from machine import Machine
 
 from pydtrace.dlang import ast
-from pydtrace.dlang.code.argument_demand import walk
+from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile import Compiler, compile_program
 
 LEFT = {
@@ -29,12 +29,12 @@ BEGIN /x++ && this->t++ == 0/
 
 
 def lowered(text):
-    return Compiler().add(text)
+    return Compiler().compile_text(text)
 
 
 def test_only_the_small_language_is_left():
     unit = lowered(EVERYTHING)
-    nodes = list(walk(unit))
+    nodes = list(walk_nodes(unit))
     assert {type(node).__name__ for node in nodes} <= LEFT
     assert all(node.op == "=" for node in nodes if type(node) is ast.Assign)
     assert all(node.type is not None for node in nodes if isinstance(node, ast.Expr))
@@ -42,7 +42,7 @@ def test_only_the_small_language_is_left():
 
 def test_nothing_shares_an_assignment():
     """A subtree that changes a variable stands in the tree once."""
-    nodes = [node for node in walk(lowered(EVERYTHING)) if type(node) is ast.Assign]
+    nodes = [node for node in walk_nodes(lowered(EVERYTHING)) if type(node) is ast.Assign]
     assert len({id(node) for node in nodes}) == len(nodes)
 
 

@@ -5,15 +5,15 @@ import pytest
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile import DeepRecursion, compile_program
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.dlang.front.parser import MAX_DEPTH, MAX_ELEMENTS, Parser
+from pydtrace.dlang.front.parser import ELEMENTS_MAX, NESTING_MAX, Parser
 from pydtrace.dlang.front.pragmas import ControlLines
 from pydtrace.dlang.front.source_text import Source
 from pydtrace.dlang.types import declarations
-from pydtrace.dlang.types.resolve import Names
+from pydtrace.dlang.types.resolve import ProgramNames
 
 
 def parse(text, name=None, **settings):
-    return Parser(Source(text, name), Names(), ControlLines({}), **settings).parse()
+    return Parser(Source(text, name), ProgramNames(), ControlLines({}), **settings).parse()
 
 
 def expression(text):
@@ -172,7 +172,7 @@ def test_a_name_that_is_assigned_is_no_type():
 )
 def test_declarators_read_from_the_name_outwards(declaration, steps, monkeypatch):
     monkeypatch.setattr(
-        declarations, "declare", lambda names, node: None
+        declarations, "declare_name", lambda names, node: None
     )  # takes what is not supported
     node, _ = parse(declaration + "; BEGIN { }", None).items
     assert [step[0] for step in node.type_name.steps] == steps
@@ -190,7 +190,7 @@ def test_places_are_those_of_the_source():
     "pattern", ["(", "-", "!", "a[", "printf(", "1 ? ", "x = ", "(int)", "++", "sizeof "]
 )
 def test_nesting_is_bounded(pattern):
-    with DeepRecursion(), pytest.raises(CompileError, match=f"more than {MAX_DEPTH} levels"):
+    with DeepRecursion(), pytest.raises(CompileError, match=f"more than {NESTING_MAX} levels"):
         parse("BEGIN { " + pattern * 5000)
 
 
@@ -220,7 +220,7 @@ def test_structs_within_structs_are_bounded(before, after):
         + "int x;"
         + after * 2000
     )
-    with pytest.raises(CompileError, match=f"more than {MAX_DEPTH} levels of nesting") as caught:
+    with pytest.raises(CompileError, match=f"more than {NESTING_MAX} levels of nesting") as caught:
         compile_program(f"struct t {{ {deep} }};\nBEGIN {{ }}", "deep.d")
     assert (caught.value.tag, caught.value.loc.line) == ("D_UNSUPPORTED", 1)
     compile_program(
@@ -235,6 +235,6 @@ def test_structs_within_structs_are_bounded(before, after):
 def test_lists_are_bounded_and_the_rest_is_not_read(text):
     """20,000 keys took many seconds to be refused; what is behind the bound is no D."""
     element = "int" if text.startswith("int") else "pid"
-    with pytest.raises(CompileError, match=f"more than {MAX_ELEMENTS} keys or arguments") as caught:
-        compile_program(text % (", ".join([element] * (MAX_ELEMENTS + 1)) + ", ]]]"), "long.d")
+    with pytest.raises(CompileError, match=f"more than {ELEMENTS_MAX} keys or arguments") as caught:
+        compile_program(text % (", ".join([element] * (ELEMENTS_MAX + 1)) + ", ]]]"), "long.d")
     assert caught.value.tag == "D_UNSUPPORTED"

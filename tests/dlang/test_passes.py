@@ -7,42 +7,42 @@ import time
 
 import pytest
 
-from pydtrace.dlang.compile import DUMPS, Compiler, compile_program, dump
+from pydtrace.dlang.compile import DUMP_STAGES, Compiler, compile_program, dump_stage
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.dlang.pass_manager import PassError, Passes, front_end
+from pydtrace.dlang.pass_manager import PassError, PassList, front_end
 
 
 def test_a_pass_gets_what_it_needs_and_nothing_else():
-    passes = Passes(("a", "b")).add("sum", ("a", "b"), "c", lambda a, b: a + b)
-    passes.add("double", ("c",), "d", lambda c: 2 * c)
+    passes = PassList(("a", "b")).add_pass("sum", ("a", "b"), "c", lambda a, b: a + b)
+    passes.add_pass("double", ("c",), "d", lambda c: 2 * c)
     assert passes.run({"a": 1, "b": 2}) == 6
-    assert passes.upto("sum").run({"a": 1, "b": 2}) == 3
+    assert passes.up_to("sum").run({"a": 1, "b": 2}) == 3
 
 
 def test_what_is_missing_is_found_at_registration():
-    passes = Passes(("a",))
+    passes = PassList(("a",))
     with pytest.raises(PassError, match="pass p needs b, which no pass before it makes"):
-        passes.add("p", ("a", "b"), "c", None)
+        passes.add_pass("p", ("a", "b"), "c", None)
     with pytest.raises(PassError, match="makes a, which is there already"):
-        passes.add("p", ("a",), "a", None)
+        passes.add_pass("p", ("a",), "a", None)
     with pytest.raises(PassError, match="no value for a"):
         passes.run({})
     with pytest.raises(
         PassError, match="the passes are preprocess, libraries, parse, types, lower"
     ):
-        front_end().upto("nosuch")
+        front_end().up_to("nosuch")
 
 
 def test_texts_share_variables_but_not_clause_local_ones():
     compiler = Compiler()
-    compiler.add("BEGIN { x = 1; this->y = 1; @a[x] = count(); }")
-    compiler.add(
+    compiler.compile_text("BEGIN { x = 1; this->y = 1; @a[x] = count(); }")
+    compiler.compile_text(
         'END { trace(x); this->y = "s"; @a["s"] = count(); }'.replace('@a["s"]', "@a[x]"), "x.d"
     )
-    program = compiler.finish()
+    program = compiler.generate_program()
     assert [len(program.clauses), len(program.aggregations)] == [2, 1]
     with pytest.raises(CompileError, match="operands have incompatible types"):
-        compiler.add('END { x = "s"; }')
+        compiler.compile_text('END { x = "s"; }')
 
 
 def test_pragmas_set_the_options_of_the_program():
@@ -52,9 +52,9 @@ def test_pragmas_set_the_options_of_the_program():
     assert (program.strsize, program.options["quiet"]) == (16, True)
 
 
-@pytest.mark.parametrize("stage", DUMPS)
+@pytest.mark.parametrize("stage", DUMP_STAGES)
 def test_every_stage_can_be_dumped(stage):
-    text = dump(
+    text = dump_stage(
         stage,
         Compiler(),
         '#pragma D option quiet\nBEGIN /pid/ { x++; @a[x] = count(); printf("%d", x); }',
@@ -84,9 +84,9 @@ pyusdt$target:::user_trace-n{n}
 def compiling(text):
     """Seconds of CPU time."""
     compiler = Compiler(macros={"target": 1})
-    compiler.add("BEGIN { }")  # what is imported on first use
+    compiler.compile_text("BEGIN { }")  # what is imported on first use
     begin = time.process_time()
-    compiler.add(text, "x.d")
+    compiler.compile_text(text, "x.d")
     return time.process_time() - begin
 
 
@@ -104,7 +104,7 @@ begin = time.process_time()
 print(time.process_time() - begin, *sorted(set(sys.modules) - before))
 """
 COMPILER = """from pydtrace.dlang.compile import Compiler
-Compiler(macros={}).add('BEGIN { printf("%d", pid); }')"""
+Compiler(macros={}).compile_text('BEGIN { printf("%d", pid); }')"""
 
 
 def test_the_compiler_is_imported_and_run_in_less_than_it_takes_to_import_asyncio(tmp_path):

@@ -34,7 +34,9 @@ def counted():
         for value in data:
             machine.fire(args=[0, 0, value % 2**64])
         (item,) = (
-            machine.items(program.aggregations[0]) if data else [(b"", bytes(8 * ROW.words(())))]
+            machine.items(program.aggregations[0])
+            if data
+            else [(b"", bytes(8 * ROW.count_words(())))]
         )
         return aggregation_values.unpack_value(program.aggregations[0], item[1])
 
@@ -172,7 +174,7 @@ def test_what_is_no_number():
 
 def test_text_and_plain_data(counted):
     found = counted([*range(1, 1001), 123456])
-    shown = ROW.show(found, 1, ()).decode().split()
+    shown = ROW.format_value(found, 1, ()).decode().split()
     assert [word.partition("=")[0] for word in shown] == [
         "p50",
         "p90",
@@ -180,6 +182,6 @@ def test_text_and_plain_data(counted):
         "p99.9",
         "max",
     ] and shown[-1] == "max=123456"
-    assert ROW.show(found, 1000, ()).split()[-1] == b"max=123"
+    assert ROW.format_value(found, 1000, ()).split()[-1] == b"max=123"
     assert json.loads(json.dumps(found.to_dict()))["percentiles"]["max"] == 123456
     assert found.text().split() == shown

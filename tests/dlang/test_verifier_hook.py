@@ -9,8 +9,8 @@ from pydtrace.bpf.insn import exit_
 
 
 def test_a_refused_program_is_found_however_it_was_made():
-    if verifier.cannot():
-        pytest.skip("host: " + verifier.cannot())
+    if verifier.why_not_loadable():
+        pytest.skip("host: " + verifier.why_not_loadable())
     program = compiled(clause(trace(num(1))))
     assert refusals() == []
     program = compiled(clause(trace(num(1))))

@@ -1,7 +1,7 @@
 """Typed trees by hand, for tests of code generation alone: short names for ast's nodes."""
 
 from pydtrace.dlang import ast, builtins
-from pydtrace.dlang.code.codegen import generate
+from pydtrace.dlang.code.codegen import generate_program
 from pydtrace.dlang.front.source_text import Location, Source
 from pydtrace.dlang.variable_table import Aggregation, Variable
 from pydtrace.program import d_types as t
@@ -104,4 +104,4 @@ def clause(body, predicate=None):
 
 
 def compiled(*clauses, **options):
-    return generate(ast.Unit(LOC, list(clauses)), options)
+    return generate_program(ast.Unit(LOC, list(clauses)), options)

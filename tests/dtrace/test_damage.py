@@ -95,4 +95,4 @@ def test_the_least_of_all_numbers_is_an_average():
     frames, _ = frames_of("BEGIN { @ = avg(1); }")
     for value in (-(1 << 63), 0, -1, (1 << 63) - 1):
         frames.feed(frame("S0") + frame(f"A0\6{value}") + frame("T0"))
-        assert int(AGGREGATIONS["avg"].value((), unpack_words(frames.items[0][b""]))) == value
+        assert int(AGGREGATIONS["avg"].make_value((), unpack_words(frames.items[0][b""]))) == value

@@ -741,8 +741,8 @@ def test_target_stays_what_only_dtrace_knows():
     from pydtrace.dlang.compile import Compiler, default_macros
 
     compiler = Compiler({}, default_macros(4711))
-    compiler.add("pyusdt$target:::x,pid4711::f:entry { n = $target; }", None)
-    (text, trailer) = rewrite_script(compiler.finish(), ("$target",), 4711)
+    compiler.compile_text("pyusdt$target:::x,pid4711::f:entry { n = $target; }", None)
+    (text, trailer) = rewrite_script(compiler.generate_program(), ("$target",), 4711)
     assert text == "pyusdt$target:::x,pid$target::f:entry { n = $target; }"
     assert r'printf("\001B%d\004", $target)' in trailer
 

@@ -46,7 +46,7 @@ def reals(function, data):
 def test_of_integers(function, before, came):
     old, now = integers(function, before), integers(function, before + came)
     row = AGGREGATIONS[function]
-    found = row.value(
+    found = row.make_value(
         (),
         unpack_words(
             subtract_values(
@@ -64,7 +64,7 @@ def test_of_integers(function, before, came):
 def test_of_floats(function, before, came):
     old, now = reals(function, before), reals(function, before + came)
     row = ROWS[function]
-    found = row.value(
+    found = row.make_value(
         (),
         unpack_words(
             subtract_values(

@@ -83,7 +83,7 @@ def label(function, low, high):
 
 def labelled(function, values):
     """{label: count} of the buckets that have a value."""
-    edges, found = AGGREGATIONS[function].bounds(HISTOGRAMS[function]), {}
+    edges, found = AGGREGATIONS[function].bucket_bounds(HISTOGRAMS[function]), {}
     for value in values:
         edge = next(
             (low, high)

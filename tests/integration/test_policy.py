@@ -259,8 +259,8 @@ def test_processes_dtrace(how, serve, neighbours):
 def opened(make, script, targets, options=()):
     """An engine, whose BEGIN has fired."""
     compiler = Compiler(Options(options), kernel=KernelBtf())
-    compiler.add(script)
-    engine = make(compiler.finish(), compiler.options)
+    compiler.compile_text(script)
+    engine = make(compiler.generate_program(), compiler.options)
     try:
         engine.open(targets)
         engine.interpreters = (

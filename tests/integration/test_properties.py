@@ -83,6 +83,6 @@ def test_through_the_embedded_engine(rows):
 @settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(ROWS, min_size=40, max_size=60))
 def test_through_the_kernel(rows):
-    if verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     check(rows, "kernel")

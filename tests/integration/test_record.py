@@ -234,8 +234,8 @@ def test_an_event_of_another_century(recording, tmp_path, monkeypatch, quiet, ti
     path.write_bytes(data)
     monkeypatch.setattr("pydtrace.engine.embedded.replay._MAX_QUIET_TICKS", quiet)
     compiler = Compiler()
-    compiler.add('tick-10s { printf("tick"); }')
-    engine, _ = open_engine(compiler.finish(), {"replay": str(path)}, Targets())
+    compiler.compile_text('tick-10s { printf("tick"); }')
+    engine, _ = open_engine(compiler.generate_program(), {"replay": str(path)}, Targets())
     engine.begin()
     found = bytearray()
     while not engine.finished:

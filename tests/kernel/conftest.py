@@ -12,8 +12,8 @@ from pydtrace.bpf import verifier
 @pytest.fixture(scope="session")
 def bpf():
     """For tests that load programs into the kernel."""
-    if verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
 
 
 @pytest.fixture(scope="session")

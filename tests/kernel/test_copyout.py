@@ -85,7 +85,7 @@ def test_the_verifier_takes_what_is_linked(actions):
         for at in places:
             insns[at] = call_sub(len(insns) - at - 1)
         insns += [mov(R1, R2), mov(R2, R3), PRINTK, mov_imm(0, 0), exit_()]
-        os.close(syscalls.load(insns, maps.fds))
+        os.close(syscalls.load_program(insns, maps.fds))
     finally:
         maps.close()
 

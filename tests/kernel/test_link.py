@@ -49,7 +49,7 @@ def test_the_verifier_takes_what_is_linked(text, has_preempt, prog_type):
         )
         indexes = [clause.index for clause in program.clauses]
         os.close(
-            syscalls.load(
+            syscalls.load_program(
                 Linker(program, maps.indexes).link_clauses(indexes, event), maps.fds, prog_type
             )
         )
@@ -105,7 +105,7 @@ def test_a_refused_program_is_told_by_its_line_and_the_log_is_kept():
 def test_logs_of_refused_programs_fill_no_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "pyusdt-verifier-other").symlink_to("/etc/passwd")
-    refusal = syscalls.Refused(
+    refusal = syscalls.ProgramRejected(
         OSError(22, "Invalid argument"), "x" * 10_000_000 + "\n12: (05) the last words"
     )
     paths = [str(kernel_errors.make_verifier_error(refusal, [])).split()[-1] for _ in range(12)]
@@ -141,7 +141,7 @@ def test_many_clauses_on_one_probe(count):
                 engine._load_clauses(
                     indexes,
                     ProgramEvent(),
-                    lambda insns, fds, types: syscalls.load(insns, fds, types=types),
+                    lambda insns, fds, types: syscalls.load_program(insns, fds, types=types),
                 )
             )
         else:
@@ -152,7 +152,7 @@ def test_many_clauses_on_one_probe(count):
                 engine._load_clauses(
                     indexes,
                     ProgramEvent(),
-                    lambda insns, fds, types: syscalls.load(insns, fds, types=types),
+                    lambda insns, fds, types: syscalls.load_program(insns, fds, types=types),
                 )
     finally:
         engine.close()
@@ -170,7 +170,7 @@ def linked(text, arguments="8@%rdi -4@%eax 8@8(%rsp)", **more):
         insns = Linker(program, maps.indexes).link_clauses(
             [clause.index for clause in program.clauses], ProgramEvent(arguments=found), **more
         )
-        os.close(syscalls.load(insns, maps.fds))
+        os.close(syscalls.load_program(insns, maps.fds))
         return insns
     finally:
         maps.close()

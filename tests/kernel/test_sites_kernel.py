@@ -170,7 +170,7 @@ def test_a_forked_child_of_a_traced_process_survives_its_firing():
 def test_the_trial_says_what_a_traced_process_sees():
     """The child that dies, of whom the default is afraid, dies in earnest too; where none dies the nop5 is taken by itself."""
     if not attach.Attacher(nop5=True).nop_offset(attach.SITE_CODE):
-        assert not syscalls.has_uprobe_calls() or attach.kernel_version() >= (7, 3)
+        assert not syscalls.has_uprobe_syscall() or attach.kernel_version() >= (7, 3)
         return
     place = attach.find_cheapest_nop()
     assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

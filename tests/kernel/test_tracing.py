@@ -219,7 +219,7 @@ def _lives(kind, ident):
         os.close(
             syscalls.bpf(
                 {"prog": 13, "map": 14, "link": 30}[kind],
-                syscalls._buffer(struct.pack("=I", ident)),
+                syscalls._attribute_buffer(struct.pack("=I", ident)),
             )
         )
     except FileNotFoundError:

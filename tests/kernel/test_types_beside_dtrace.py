@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from kernel_harness import pydtrace
 
-from pydtrace.dlang.types.kernel_btf import KernelTypes
+from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
 from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 from pydtrace.program import d_types as t
 
@@ -59,7 +59,9 @@ def test_sizes_and_places_of_members(tag):
     """All but bit-fields, which have no place, and what has no size: both refuse to tell it."""
     names = [
         name
-        for name, field in KernelTypes(KernelBtf()).tagged("struct", tag).body.fields.items()
+        for name, field in KernelTypeResolver(KernelBtf())
+        .find_tagged("struct", tag)
+        .body.fields.items()
         if field.width is None and t.embedded_size(field.type)
     ]
     assert len(names) > 15

@@ -32,8 +32,8 @@ def meanings(path):
     compiler = Compiler(Options(), default_macros(0))
     compiler.arguments = [path.stem, *said(path).rpartition(path.name)[2].split()]
     script = SCRIPTS / f"{path.stem}.d"
-    compiler.add(script.read_bytes(), str(script))
-    definitions = compiler.finish().aggregations
+    compiler.compile_text(script.read_bytes(), str(script))
+    definitions = compiler.generate_program().aggregations
     return metric_config.complete_specs(
         metric_config.read_specs(metric_config.read_lines(str(path)), definitions), definitions, []
     )

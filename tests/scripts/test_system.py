@@ -39,8 +39,8 @@ def test_every_script_compiles_and_is_named():
             text = file.read()
         assert rows[name] in text.splitlines()[0] and f"scripts/system/{name}.d" in text
         compiler = Compiler(Options(), kernel=structs)
-        compiler.add(text, f"{name}.d")
-        assert compiler.finish().clauses
+        compiler.compile_text(text, f"{name}.d")
+        assert compiler.generate_program().clauses
 
 
 LOAD = """import os, signal, socket, subprocess, sys, time

@@ -169,7 +169,7 @@ def header(clause, size, probe=1, cpu=0):
 def aggregate(function, words, value):
     """The words of an aggregation's value after one more call; builtins/aggregation_base.py."""
     if words is None:
-        words = [0] * AGGREGATIONS[function].words(())
+        words = [0] * AGGREGATIONS[function].count_words(())
         if function in ("min", "max"):
             words[1] = value
     words[0] += 1

@@ -50,17 +50,17 @@ class World:
         if row.is_distribution:
             words = [
                 times,
-                *[value] * (row.head - 1),
+                *[value] * (row.header_words - 1),
                 *[
                     times * (low is None or low <= value) * (high is None or value <= high)
                     for low, high in bucket_bounds(row, params)
                 ],
             ]
-        elif row.metric == "counter":
+        elif row.metric_type == "counter":
             words = [times]
-        elif row.called in ("min", "max"):
+        elif row.function_name in ("min", "max"):
             words = [times, value]
-        elif row.called == "stddev":
+        elif row.function_name == "stddev":
             square = value * value * times
             words = [
                 times,
@@ -69,7 +69,7 @@ class World:
             ]
         held = self.maps[definition.map].get(packed_key)
         if held is not None and unpack_words(held)[0]:
-            words = row.merged(unpack_words(held), words)
+            words = row.merge_words(unpack_words(held), words)
         self.maps[definition.map][packed_key] = pack_words(words)
 
     def clear(self, name):

@@ -61,8 +61,8 @@ def test_begin_has_dtrace_s_room(body, clauses, options, shown, lost, status):
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])
 def test_end_has_room_of_its_own(engine):
     """dtrace's drp.DTRACEDROP_PRINCIPAL.end.d, in short; BEGIN takes nothing of it."""
-    if engine == "kernel" and verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if engine == "kernel" and verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     script = 'BEGIN { trace("B"); exit(0); }' + 'END { trace("Q"); trace("Q"); }' * 16
     done = pydtrace(script, f"engine={engine}", "strsize=2k", "bufsize=64k")
     assert (done.stdout.count("Q"), done.stdout.count("B"), done.returncode) == (30, 1, 0)
@@ -94,7 +94,7 @@ def test_the_least_room_that_a_record_needs(clause, strsize, least):
     """Asked of dtrace 2.0.7: a string takes strsize, however long it is; every program has room for a fault."""
     for bufsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
         assert (
-            buffer_limits.complaint(
+            buffer_limits.find_error(
                 compile_program(clause, options=Options({"bufsize": bufsize, "strsize": strsize}))
             )
             == said
@@ -104,8 +104,8 @@ def test_the_least_room_that_a_record_needs(clause, strsize, least):
 @pytest.mark.parametrize("engine", ["embedded", "kernel"])
 def test_a_store_without_room_ends_its_clause(engine):
     """As dtrace 2.0.7 prints it: a drop a failed store, and nothing of what such a clause would have printed."""
-    if engine == "kernel" and verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if engine == "kernel" and verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     with open(os.path.join(CASES, "no-room.d"), encoding="utf-8") as file:
         done = pydtrace(file.read(), f"engine={engine}")
     assert (done.stdout, done.returncode) == ("2 1 0\n4 7 0\n0 8\n\n", 0)
@@ -150,8 +150,8 @@ def test_a_store_without_room_ends_its_clause(engine):
 )
 def test_all_variables_share_the_room_that_is_asked_for(engine, body, room, printed, lost):
     """As dtrace 2.0.7 prints it; an element that is there is set, one that is deleted gives its room back, once."""
-    if engine == "kernel" and verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if engine == "kernel" and verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     done = pydtrace(
         "".join(f"BEGIN {{ {part} }}" for part in body.split(" ; ")) + "BEGIN { exit(0); }",
         f"engine={engine}",

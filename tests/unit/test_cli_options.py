@@ -173,7 +173,7 @@ def answer(name, text):
         options.set(name, text)
     except OptionError as error:
         return f"failed to set -x {name}: {error}"
-    words = buffer_limits.complaint(compile_program(SCRIPT, options=options))
+    words = buffer_limits.find_error(compile_program(SCRIPT, options=options))
     return f"could not enable tracing: {words}" if words else ""
 
 
@@ -207,7 +207,7 @@ def test_the_least_room_that_an_aggregation_needs(clause, least):
     """Asked of dtrace 2.0.7."""
     for aggsize, said in ((least, None), (least - 1, "Enabling exceeds size of buffer")):
         assert (
-            buffer_limits.complaint(
+            buffer_limits.find_error(
                 compile_program("BEGIN { " + clause + " }", options=Options({"aggsize": aggsize}))
             )
             == said
@@ -241,7 +241,7 @@ def test_the_least_room_that_a_variable_needs(clause, least):
     ]:
         options = Options({"dynvarsize": dynvarsize, "strsize": 16})
         assert (
-            buffer_limits.complaint(compile_program("BEGIN { " + clause + " }", options=options))
+            buffer_limits.find_error(compile_program("BEGIN { " + clause + " }", options=options))
             == said
         )
 
@@ -264,8 +264,8 @@ def test_sizes_that_dtrace_changes(option, said):
     """Asked of dtrace 2.0.7 with BEGIN { exit(0); }."""
     options = Options()
     options.set(*option.split("="))
-    assert buffer_limits.changes(options) == said
-    assert buffer_limits.changes(options, compared=True) == [
+    assert buffer_limits.find_changes(options) == said
+    assert buffer_limits.find_changes(options, for_comparison=True) == [
         words for words in said if "lowered" not in words
     ]  # under _DTRACE_TESTING
 
@@ -303,8 +303,8 @@ def test_changed_sizes_are_told_in_dtrace_s_order():
 @pytest.mark.parametrize("size", ["3g", "140737488355328", "9223372036854775807"])
 def test_a_buffer_without_end_is_told(engine, size):
     """It was an OverflowError, "bug in pydtrace"."""
-    if engine == "kernel" and verifier.cannot():
-        pytest.skip(f"host: {verifier.cannot()}")
+    if engine == "kernel" and verifier.why_not_loadable():
+        pytest.skip(f"host: {verifier.why_not_loadable()}")
     script = f"#pragma D option bufsize={size}\n#pragma D option engine={engine}\n{SCRIPT}"
     done = subprocess.run(
         [

@@ -117,7 +117,7 @@ def test_a_stack_is_a_line_for_each_frame_that_there_is():
     ({"aggsize": 28}, "BEGIN { @ = count(); }", True), ({"aggsize": 100 << 40}, "BEGIN { @ = count(); }", False),
 ])  # fmt: skip
 def test_buffers_that_are_too_small_are_told(options, text, fits):
-    assert (buffer_limits.complaint(compile_program(text, options=options)) is None) is fits
+    assert (buffer_limits.find_error(compile_program(text, options=options)) is None) is fits
 
 
 def test_the_object_of_G_is_an_object_without_symbols(tmp_path):

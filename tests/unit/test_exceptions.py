@@ -23,8 +23,8 @@ from pydtrace.remote_python.remote_python import StackReadError
 def refused(script):
     compiler = Compiler()
     try:
-        compiler.add(script, None)
-        compiler.finish()
+        compiler.compile_text(script, None)
+        compiler.generate_program()
     except pyusdt.CompileError as error:
         return error
     raise AssertionError(f"{script} compiles")
@@ -45,7 +45,7 @@ MADE = [  # of those with a constructor of their own; cli's UsageError adds noth
     return_sites.ReturnsNotFound("its symbol has no size", True),
     printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1),
     asm.AsmError(3, "no such register"),
-    syscalls.Refused(OSError(13, "Permission denied"), "R1 is not a pointer"),
+    syscalls.ProgramRejected(OSError(13, "Permission denied"), "R1 is not a pointer"),
 ]
 
 

@@ -63,10 +63,10 @@ class World:
 
     def __init__(self, shifts, error=1000, script=SCRIPT):
         compiler = Compiler(Options(hostmode="central"))
-        many.declare(compiler, "", 9, "test")
-        compiler.add(script)
+        many.declare_host(compiler, "", 9, "test")
+        compiler.compile_text(script)
         names = [f"h{i}" for i in range(len(shifts))]
-        self.program = many.finish(compiler, placement.clause_placement, placement.HOSTS)
+        self.program = many.finish_program(compiler, placement.clause_placement, placement.HOSTS)
         self.engine = CentralEngine(
             self.program, {"hosts": Request(names, ["x"], {"pids": [], "command": None})}
         )

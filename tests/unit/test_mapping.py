@@ -165,8 +165,8 @@ def test_a_file(tmp_path):
 def compiled(text):
     options = Options()
     compiler = Compiler(options, default_macros(0))
-    compiler.add(text.encode(), None)
-    compiler.finish()
+    compiler.compile_text(text.encode(), None)
+    compiler.generate_program()
     return options
 
 

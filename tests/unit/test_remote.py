@@ -441,7 +441,7 @@ def test_rows_of_several_hosts_add_up(counts):
 def test_rows_of_distributions_add_up(name, head):
     """As merge_words() has it of all buckets, looks and all; one that a stranger names twice counts twice; counts wrap."""
     row, chosen = AGGREGATIONS[name], random.Random(7)
-    size = row.words(())
+    size = row.count_words(())
     merged, whole = MergedAggregation(AggDef("a", 1, row, (), [], 3), 1), []
     for number in range(300):
         heads = [chosen.randrange(1, 1000) for _ in range(head)]

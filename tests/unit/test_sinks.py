@@ -33,8 +33,8 @@ FAULT = header(1 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.
 @pytest.fixture(scope="module")
 def program():
     compiler = Compiler(Options(), default_macros(0))
-    compiler.add(SCRIPT, None)
-    return compiler.finish()
+    compiler.compile_text(SCRIPT, None)
+    return compiler.generate_program()
 
 
 class Acts:

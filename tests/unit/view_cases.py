@@ -44,7 +44,7 @@ def percentiles(*data):
     row = AGGREGATIONS["percentiles"]
     counts = [
         sum((low is None or low <= value) and value <= high for value in data)
-        for low, high in row.bounds(())
+        for low, high in row.bucket_bounds(())
     ]
     return Percentiles(row, (), [len(data), max(data), *counts])
 

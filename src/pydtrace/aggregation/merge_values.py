@@ -23,19 +23,19 @@ def merge_words(row: Any, several: Sequence[Sequence[int]]) -> Words:
     filled = [words for words in several if any(words)]
     if len(filled) < 2:
         return tuple((filled or several)[0])
-    if any(map(row.is_told, filled)):
+    if any(map(row.is_from_dtrace, filled)):
         raise MergeError(
-            f"of {row.called}() dtrace tells the value, not what it was made of: it can not be merged exactly"
+            f"of {row.function_name}() dtrace tells the value, not what it was made of: it can not be merged exactly"
         )
-    return tuple(row.merged(*filled))
+    return tuple(row.merge_words(*filled))
 
 
 def encode_words(row: Any, words: Sequence[int]) -> list[int]:
     """Words for JSON: of a distribution, behind its first ones, the number of each bucket that is not empty, and its count."""
     if not row.is_distribution:
         return list(words)
-    found = list(words[: row.head])
-    for bucket, count in enumerate(words[row.head :]):
+    found = list(words[: row.header_words])
+    for bucket, count in enumerate(words[row.header_words :]):
         if count:
             found += (bucket, count)
     return found

@@ -1,4 +1,4 @@
-"""Aggregations whose values have two elements in a map: what is below 0 and what is not (Aggregating.halved).
+"""Aggregations whose values have two elements in a map: what is below 0 and what is not (Aggregating.is_split).
 
 In: what an engine's map holds.  Out: the aggregation's items; the keys of the map.
 Always: such a map's key ends with a word, 0 or, of the half below 0, 1; a half that nothing came to is not there.
@@ -24,7 +24,7 @@ class SplitValueMaps:
 
     def __init__(self, program: Program) -> None:
         self._rows: dict[int, Any] = {
-            each.map: each.row for each in program.aggregations if each.row.halved
+            each.map: each.row for each in program.aggregations if each.row.is_split
         }
 
     def join_items(
@@ -43,7 +43,7 @@ class SplitValueMaps:
     def _join_halves(row: Any, halves: dict[bytes, bytes]) -> bytes:
         absent = bytes(len(next(iter(halves.values()))))
         above, below = (unpack_words(halves.get(side, absent)) for side in _SIDES)
-        return pack_words(row.whole(below, above))
+        return pack_words(row.join_halves(below, above))
 
     def split_keys(self, index: int, keys: Iterable[bytes]) -> Iterable[bytes]:
         """The keys of the map's elements that these of the aggregation have."""

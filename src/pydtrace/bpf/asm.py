@@ -8,9 +8,15 @@ if there is none, to the library function of that name (left for code.link).  Ma
 name or index.  `.insn opcode, dst, src, off, imm` is a slot as it is, however wrong.
 """
 
+from __future__ import annotations
+
 from .helpers import HELPERS
 from .insn import FORMS, ROWS, Insn, ld_imm64
-from .program_builder import Code, CodeError, Label
+from .program_builder import CodeBuilder, CodeError, Label
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _ROWS = {}
 for _row in ROWS:
@@ -21,34 +27,34 @@ _REGISTERS = {f"r{i}": i for i in range(11)}
 class AsmError(Exception):
     """line: 1-based."""
 
-    def __init__(self, line, message):
+    def __init__(self, line: str, message) -> None:
         super().__init__(line, message)  # what pickle makes another one of
         self.line, self.message = line, message
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"line {self.line}: {self.message}"
 
 
-def assemble(text, maps=()):
+def assemble(text: str, maps: tuple[Any, ...] = ()) -> list[Insn]:
     """The list of Insn of `text`; maps: the names of the program's maps, in order."""
-    return _Assembler({name: i for i, name in enumerate(maps)}).run(text)
+    return _Assembler({name: i for i, name in enumerate(maps)}).assemble_text(text)
 
 
 class _Assembler:
-    def __init__(self, maps):
+    def __init__(self, maps: dict[Any, Any]) -> None:
         self.maps = maps
-        self.code = Code()
+        self.code = CodeBuilder()
         self.labels = {}
         self.calls = []  # (position, label name)
 
-    def run(self, text):
+    def assemble_text(self, text: str) -> list[Insn]:
         for number, line in enumerate(text.splitlines(), 1):
             line = line.partition(";")[0].strip()
             try:
                 if line.endswith(":"):
-                    self.code.place(self.label(line[:-1].strip()))
+                    self.code.place_label(self.find_label(line[:-1].strip()))
                 elif line:
-                    self.instruction(line)
+                    self.assemble_line(line)
             except (ValueError, TypeError, CodeError) as error:
                 raise AsmError(number, f"{line}: {error}") from None
         for position, name in self.calls:
@@ -57,10 +63,10 @@ class _Assembler:
                 self.code.insns[position].imm = label.position - position - 1
         return self.code.finish()
 
-    def label(self, name):
+    def find_label(self, name: str) -> Label:
         return self.labels.setdefault(name, Label(name))
 
-    def instruction(self, line):
+    def assemble_line(self, line: str) -> None:
         name, _, rest = line.partition(" ")
         operands = [text.strip() for text in rest.split(",")] if rest.strip() else []
         if name == ".insn":
@@ -91,42 +97,42 @@ class _Assembler:
             self.code.emit(Insn(0, 0, 0, 0, high or 0))
 
     # One method an operand kind: fills the slot; returns the second slot's imm, if that kind has one.
-    def operand_dst(self, insn, text):
-        insn.dst = _register(text)
+    def operand_dst(self, insn: Insn, text: str) -> None:
+        insn.dst = _parse_register(text)
 
-    def operand_src(self, insn, text):
-        insn.src = _register(text)
+    def operand_src(self, insn: Insn, text: str) -> None:
+        insn.src = _parse_register(text)
 
-    def operand_imm(self, insn, text):
+    def operand_imm(self, insn: Insn, text: str) -> None:
         value = int(text, 0)
         if not -0x80000000 <= value <= 0xFFFFFFFF:
             raise ValueError(f"{text} does not fit into 32 bits")
         insn.imm = (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
 
-    def operand_mem_src(self, insn, text):
-        insn.src, insn.off = _memory(text)
+    def operand_mem_src(self, insn: Insn, text: str) -> None:
+        insn.src, insn.off = _parse_memory(text)
 
-    def operand_mem_dst(self, insn, text):
-        insn.dst, insn.off = _memory(text)
+    def operand_mem_dst(self, insn: Insn, text: str) -> None:
+        insn.dst, insn.off = _parse_memory(text)
 
-    def operand_target(self, insn, text):
-        insn.off = int(text) if text[0] in "+-" else self.label(text)
+    def operand_target(self, insn: Insn, text: str) -> None:
+        insn.off = int(text) if text[0] in "+-" else self.find_label(text)
 
-    def operand_wide(self, insn, text):
+    def operand_wide(self, insn: Insn, text: str) -> int:
         low, high = ld_imm64(0, int(text, 0))
         insn.imm = low.imm
         return high.imm
 
-    def operand_offset(self, insn, text):
+    def operand_offset(self, insn: Insn, text: str) -> int:
         return int(text, 0)
 
-    def operand_map(self, insn, text):
+    def operand_map(self, insn: Insn, text: str) -> None:
         insn.imm = self.maps[text] if text in self.maps else int(text)
 
-    def operand_helper(self, insn, text):
+    def operand_helper(self, insn: Insn, text: str) -> None:
         insn.imm = HELPERS[text].number if text in HELPERS else int(text)
 
-    def operand_function(self, insn, text):
+    def operand_function(self, insn: Insn, text: str) -> None:
         if text[0] in "+-":
             insn.imm = int(text)
         else:
@@ -134,14 +140,14 @@ class _Assembler:
             self.calls.append((len(self.code.insns), text))
 
 
-def _register(text):
+def _parse_register(text: str) -> int:
     number = _REGISTERS.get(text)
     if number is None:
         raise ValueError(f"{text} is not a register")
     return number
 
 
-def _memory(text):
+def _parse_memory(text: str) -> tuple[int, int]:
     """(register, offset) of "[r1+8]", "[r1-8]" or "[r1]"."""
     if text[:1] != "[" or text[-1:] != "]":
         raise ValueError(f"{text} is not [register+offset]")
@@ -152,5 +158,5 @@ def _memory(text):
             offset = int(sign + offset, 0)
             if not -0x8000 <= offset <= 0x7FFF:
                 raise ValueError(f"{offset} does not fit into 16 bits")
-            return _register(register), offset
-    return _register(inside), 0
+            return _parse_register(register), offset
+    return _parse_register(inside), 0

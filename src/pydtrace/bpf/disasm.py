@@ -5,20 +5,26 @@ Jump targets get labels L<slot>, functions F<slot>.  A slot that no row describe
 written as `.insn`.  Comments of the Insn objects follow a `;`.
 """
 
+from __future__ import annotations
+
 from .helpers import BY_NUMBER
-from .insn import FORMS, find
+from .insn import FORMS, find_opcode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .insn import Insn, Opcode
 
 
-def disassemble(insns, maps=(), numbers=False):
+def disassemble(insns: list[Insn], maps: list[str] = (), numbers: bool = False) -> str:
     """maps: the names of the program's maps; numbers: slot numbers as a comment on each line."""
-    labels = _labels(insns)
+    labels = _find_labels(insns)
     lines = []
     i = 0
     while i < len(insns):
         if i in labels:
             lines.append(f"{labels[i]}:")
         insn = insns[i]
-        text, slots = _instruction(insns, i, maps, labels)
+        text, slots = _format_instruction(insns, i, maps, labels)
         notes = [str(i)] if numbers else []
         if insn.comment:
             notes.append(insn.comment)
@@ -27,13 +33,13 @@ def disassemble(insns, maps=(), numbers=False):
     return "\n".join(lines) + "\n"
 
 
-def _labels(insns):
+def _find_labels(insns: list[Insn]) -> dict[int, str]:
     """{slot: label}; only of slots that start an instruction, so that each label can be placed."""
     starts, targets = set(), {}
     i = 0
     while i < len(insns):
         starts.add(i)
-        insn, row = insns[i], find(insns[i])
+        insn, row = insns[i], find_opcode(insns[i])
         if row is not None and "target" in FORMS[row.form] and insn.off.__class__ is int:
             targets.setdefault(i + 1 + insn.off, "L")
         elif row is not None and row.form == "call_sub" and insn.imm.__class__ is int:
@@ -42,7 +48,7 @@ def _labels(insns):
     return {slot: f"{kind}{slot}" for slot, kind in targets.items() if slot in starts}
 
 
-def _is_wide(insns, i, row):
+def _is_wide(insns: list[Insn], i: int, row: Opcode) -> bool:
     if row is None or row.form not in ("wide", "map", "map_value") or i + 1 >= len(insns):
         return False
     second = insns[i + 1]
@@ -51,21 +57,23 @@ def _is_wide(insns, i, row):
     )
 
 
-def _instruction(insns, i, maps, labels):
-    insn, row = insns[i], find(insns[i])
+def _format_instruction(
+    insns: list[Insn], i: int, maps: list[str], labels: dict[int, str]
+) -> tuple[str, int]:
+    insn, row = insns[i], find_opcode(insns[i])
     if (
         row is None
-        or not _exact(insn, row)
+        or not _is_exact(insn, row)
         or (row.form in ("wide", "map", "map_value") and not _is_wide(insns, i, row))
     ):
         return f".insn {insn.opcode:#x}, {insn.dst}, {insn.src}, {insn.off}, {insn.imm}", 1
     wide = _is_wide(insns, i, row)
     high = insns[i + 1].imm if wide else 0
-    texts = [_operand(kind, insn, i, high, maps, labels) for kind in FORMS[row.form]]
+    texts = [_format_operand(kind, insn, i, high, maps, labels) for kind in FORMS[row.form]]
     return f"{row.name} {', '.join(texts)}".rstrip(), 2 if wide else 1
 
 
-def _exact(insn, row):
+def _is_exact(insn: Insn, row: Opcode) -> bool:
     """Whether all fields that the row does not use are 0, so that the text says all of the slot."""
     form = FORMS[row.form]
     memory = "mem_src" in form or "mem_dst" in form
@@ -83,7 +91,9 @@ def _exact(insn, row):
     )
 
 
-def _operand(kind, insn, i, high, maps, labels):
+def _format_operand(
+    kind: str, insn: Insn, i: int, high: int, maps: list[str], labels: dict[int, str]
+) -> str:
     if kind == "dst":
         return f"r{insn.dst}"
     if kind == "src":

@@ -10,14 +10,18 @@ process that fired), "int".  embedded, kernel: WORKS; FAULTS where a read may be
 No imports: c/generators/generate_bpf.py reads this file by itself.
 """
 
+from __future__ import annotations
+
 WORKS, FAULTS = "works", "faults"
-OWN = 0x10000
+FIRST_PYUSDT_HELPER = 0x10000
 
 
 class Helper:
     __slots__ = ("name", "number", "args", "embedded", "kernel")
 
-    def __init__(self, name, number, args, embedded, kernel):
+    def __init__(
+        self, name: str, number: int, args: tuple[str, ...], embedded: str, kernel: str
+    ) -> None:
         self.name, self.number, self.args = name, number, args
         self.embedded, self.kernel = embedded, kernel
 
@@ -34,16 +38,22 @@ ROWS = [
     Helper("probe_read_kernel_str", 115, ("out", "size", "in"), WORKS, WORKS),
     Helper("ringbuf_output", 130, ("map", "in", "size", "int"), WORKS, WORKS),
     # No kernel has these; numbers from here on are pyusdt's own.
-    Helper("term_text", OWN, ("out", "size", "user", "in", "size"), FAULTS, "D_UNSUPPORTED"),
     Helper(
-        "json_text", OWN + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"
+        "term_text",
+        FIRST_PYUSDT_HELPER,
+        ("out", "size", "user", "in", "size"),
+        FAULTS,
+        "D_UNSUPPORTED",
+    ),
+    Helper(
+        "json_text", FIRST_PYUSDT_HELPER + 1, ("out", "size", "in", "in"), WORKS, "D_UNSUPPORTED"
     ),  # all of the one size
-    Helper("float_compute", OWN + 2, ("int", "int", "int"), WORKS, "D_UNSUPPORTED"),
+    Helper("float_compute", FIRST_PYUSDT_HELPER + 2, ("int", "int", "int"), WORKS, "D_UNSUPPORTED"),
     Helper(
-        "path_clean", OWN + 4, ("out", "size", "in"), WORKS, "D_UNSUPPORTED"
+        "path_clean", FIRST_PYUSDT_HELPER + 4, ("out", "size", "in"), WORKS, "D_UNSUPPORTED"
     ),  # both of the one size
     Helper(
-        "float_deviate", OWN + 3, ("out", "size", "int"), WORKS, "D_UNSUPPORTED"
+        "float_deviate", FIRST_PYUSDT_HELPER + 3, ("out", "size", "int"), WORKS, "D_UNSUPPORTED"
     ),  # r1: n, mean, squares
 ]
 

@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .program_builder import Label
+
 # --- instruction classes, the low three bits of the opcode -------------------
 LD, LDX, ST, STX, ALU, JMP, JMP32, ALU64 = range(8)
 K, X = 0x00, 0x08  # second operand of ALU and JMP: the immediate or the source register
@@ -30,7 +32,7 @@ FETCH = 0x01  # of an atomic's imm: the old value goes to the source register
 R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 = range(11)
 
 
-class Row:
+class Opcode:
     """One instruction.  name: its mnemonic; opcode: the first byte; form: what its operands are
     (FORMS); sub: what else tells it from others of the same opcode: imm for atomics and byte
     swaps, src for lddw and call, else 0; size: bytes of memory it touches, 0 if none;
@@ -38,7 +40,9 @@ class Row:
 
     __slots__ = ("name", "opcode", "form", "sub", "size", "ident")
 
-    def __init__(self, name, cls, op, source, form, sub=0, size=0):
+    def __init__(
+        self, name: str, cls: int, op: int, source: int, form: str, sub: int = 0, size: int = 0
+    ) -> None:
         self.name, self.opcode, self.form, self.sub, self.size = (
             name,
             cls | op | source,
@@ -117,51 +121,55 @@ _ATOMIC = [
 ]
 
 ROWS = [
-    Row(name + suffix, cls, op, source, form)
+    Opcode(name + suffix, cls, op, source, form)
     for cls, suffix in ((ALU64, ""), (ALU, "32"))
     for name, op in _ALU
     for source, form in ((K, "dst_imm"), (X, "dst_src"))
 ]
-ROWS += [Row("neg", ALU64, 0x80, K, "dst"), Row("neg32", ALU, 0x80, K, "dst")]
+ROWS += [Opcode("neg", ALU64, 0x80, K, "dst"), Opcode("neg32", ALU, 0x80, K, "dst")]
 ROWS += [
-    Row(f"{order}{bits}", ALU, 0xD0, source, "swap", bits)
+    Opcode(f"{order}{bits}", ALU, 0xD0, source, "swap", bits)
     for order, source in (("le", K), ("be", X))
     for bits in (16, 32, 64)
 ]
 ROWS += [
-    Row(name + suffix, cls, op, source, form)
+    Opcode(name + suffix, cls, op, source, form)
     for cls, suffix in ((JMP, ""), (JMP32, "32"))
     for name, op in _JMP
     for source, form in ((K, "jump_imm"), (X, "jump_reg"))
 ]
-ROWS += [Row("ldx" + s, LDX, bits, MEM, "load", 0, size) for s, (bits, size) in SIZES.items()]
-ROWS += [Row("stx" + s, STX, bits, MEM, "store", 0, size) for s, (bits, size) in SIZES.items()]
-ROWS += [Row("st" + s, ST, bits, MEM, "store_imm", 0, size) for s, (bits, size) in SIZES.items()]
+ROWS += [Opcode("ldx" + s, LDX, bits, MEM, "load", 0, size) for s, (bits, size) in SIZES.items()]
+ROWS += [Opcode("stx" + s, STX, bits, MEM, "store", 0, size) for s, (bits, size) in SIZES.items()]
+ROWS += [Opcode("st" + s, ST, bits, MEM, "store_imm", 0, size) for s, (bits, size) in SIZES.items()]
 ROWS += [
-    Row(f"atomic_{name}{suffix}", STX, bits, ATOMIC, "atomic", op, size)
+    Opcode(f"atomic_{name}{suffix}", STX, bits, ATOMIC, "atomic", op, size)
     for suffix, (bits, size) in (("", SIZES["dw"]), ("32", SIZES["w"]))
     for name, op in _ATOMIC
 ]
 ROWS += [
-    Row("lddw", LD, 0x18, IMM, "wide"),
-    Row("ldmap", LD, 0x18, IMM, "map", PSEUDO_MAP_FD),
-    Row("ldmapval", LD, 0x18, IMM, "map_value", PSEUDO_MAP_VALUE),
-    Row("ja", JMP, 0x00, K, "jump"),
-    Row("call", JMP, 0x80, K, "call"),
-    Row("callsub", JMP, 0x80, K, "call_sub", PSEUDO_CALL),
-    Row("exit", JMP, 0x90, K, "exit"),
+    Opcode("lddw", LD, 0x18, IMM, "wide"),
+    Opcode("ldmap", LD, 0x18, IMM, "map", PSEUDO_MAP_FD),
+    Opcode("ldmapval", LD, 0x18, IMM, "map_value", PSEUDO_MAP_VALUE),
+    Opcode("ja", JMP, 0x00, K, "jump"),
+    Opcode("call", JMP, 0x80, K, "call"),
+    Opcode("callsub", JMP, 0x80, K, "call_sub", PSEUDO_CALL),
+    Opcode("exit", JMP, 0x90, K, "exit"),
 ]
 
 # Opcodes by mnemonic: the one with a register, or without second operand, and the one with an immediate.
-_REG = {row.name: row.opcode for row in ROWS if row.form != "dst_imm" and row.form != "jump_imm"}
-_IMM = {row.name: row.opcode for row in ROWS if row.form == "dst_imm" or row.form == "jump_imm"}
+_REGISTER_FORM = {
+    row.name: row.opcode for row in ROWS if row.form != "dst_imm" and row.form != "jump_imm"
+}
+_IMMEDIATE_FORM = {
+    row.name: row.opcode for row in ROWS if row.form == "dst_imm" or row.form == "jump_imm"
+}
 _SUB = {row.name: row.sub for row in ROWS if row.form in ("atomic", "swap")}
 _SIZED = {1: "b", 2: "h", 4: "w", 8: "dw"}
-_LOAD = {n: _REG["ldx" + s] for n, s in _SIZED.items()}
-_STORE = {n: _REG["stx" + s] for n, s in _SIZED.items()}
-_STORE_IMM = {n: _REG["st" + s] for n, s in _SIZED.items()}
-_LDDW = _REG["lddw"]
-_CALL = _REG["call"]
+_LOAD = {n: _REGISTER_FORM["ldx" + s] for n, s in _SIZED.items()}
+_STORE = {n: _REGISTER_FORM["stx" + s] for n, s in _SIZED.items()}
+_STORE_IMM = {n: _REGISTER_FORM["st" + s] for n, s in _SIZED.items()}
+_LDDW = _REGISTER_FORM["lddw"]
+_CALL = _REGISTER_FORM["call"]
 
 
 class Insn:
@@ -170,11 +178,19 @@ class Insn:
 
     __slots__ = ("opcode", "dst", "src", "off", "imm", "comment")
 
-    def __init__(self, opcode, dst=0, src=0, off=0, imm=0, comment=None):
+    def __init__(
+        self,
+        opcode: int,
+        dst: int = 0,
+        src: int = 0,
+        off: Label | int = 0,
+        imm: int | str = 0,
+        comment: None = None,
+    ) -> None:
         self.opcode, self.dst, self.src = opcode, dst, src
         self.off, self.imm, self.comment = off, imm, comment
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Insn) and (
             self.opcode,
             self.dst,
@@ -185,117 +201,117 @@ class Insn:
 
     __hash__ = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Insn({self.opcode:#04x}, dst={self.dst}, src={self.src}, off={self.off}, imm={self.imm})"
 
 
 # --- constructors: each returns one Insn; the wide ones return a tuple of two --
-def alu(name, dst, src):
+def alu(name: str, dst: int, src: int) -> Insn:
     """`name` is "add", "mov32", …: dst = dst op src."""
-    return Insn(_REG[name], dst, src)
+    return Insn(_REGISTER_FORM[name], dst, src)
 
 
-def alu_imm(name, dst, value):
+def alu_imm(name: str, dst: int, value: int) -> Insn:
     """dst = dst op value; value fits a signed 32-bit integer (it is sign-extended)."""
-    return Insn(_IMM[name], dst, 0, 0, value)
+    return Insn(_IMMEDIATE_FORM[name], dst, 0, 0, value)
 
 
-def mov(dst, src):
-    return Insn(_REG["mov"], dst, src)
+def mov(dst: int, src: int) -> Insn:
+    return Insn(_REGISTER_FORM["mov"], dst, src)
 
 
-def mov_imm(dst, value):
-    return Insn(_IMM["mov"], dst, 0, 0, value)
+def mov_imm(dst: int, value: int) -> Insn:
+    return Insn(_IMMEDIATE_FORM["mov"], dst, 0, 0, value)
 
 
-def neg(dst):
-    return Insn(_REG["neg"], dst)
+def neg(dst: int) -> Insn:
+    return Insn(_REGISTER_FORM["neg"], dst)
 
 
-def swap(name, dst):
+def swap(name: str, dst: int) -> Insn:
     """`name` is "be16" … "le64"."""
-    return Insn(_REG[name], dst, 0, 0, _SUB[name])
+    return Insn(_REGISTER_FORM[name], dst, 0, 0, _SUB[name])
 
 
-def load(size, dst, base, off):
+def load(size: int, dst: int, base: int, off: int) -> Insn:
     """dst = the `size` (1, 2, 4, 8) bytes at base + off, zero-extended."""
     return Insn(_LOAD[size], dst, base, off)
 
 
-def is_load(insn):
+def is_load(insn: Insn) -> bool:
     return insn.opcode & 7 == 1  # BPF_LDX
 
 
-def store(size, base, off, src):
+def store(size: int, base: int, off: int, src: int) -> Insn:
     return Insn(_STORE[size], base, src, off)
 
 
-def store_imm(size, base, off, value):
+def store_imm(size: int, base: int, off: int, value: int) -> Insn:
     """value is a signed 32-bit integer, sign-extended to `size`."""
     return Insn(_STORE_IMM[size], base, 0, off, value)
 
 
-def atomic(name, base, off, src):
+def atomic(name: str, base: int, off: int, src: int) -> Insn:
     """`name` is "atomic_add", "atomic_fetch_add32", …"""
-    return Insn(_REG[name], base, src, off, _SUB[name])
+    return Insn(_REGISTER_FORM[name], base, src, off, _SUB[name])
 
 
-def jump(name, dst, src, target):
+def jump(name: str, dst: int, src: int, target: Label) -> Insn:
     """`name` is "jeq", "jslt32", …; target: a code.Label, or the offset from the next slot."""
-    return Insn(_REG[name], dst, src, target)
+    return Insn(_REGISTER_FORM[name], dst, src, target)
 
 
-def jump_imm(name, dst, value, target):
-    return Insn(_IMM[name], dst, 0, target, value)
+def jump_imm(name: str, dst: int, value: int, target: Label) -> Insn:
+    return Insn(_IMMEDIATE_FORM[name], dst, 0, target, value)
 
 
-def ja(target):
-    return Insn(_REG["ja"], 0, 0, target)
+def ja(target: Label | int) -> Insn:
+    return Insn(_REGISTER_FORM["ja"], 0, 0, target)
 
 
-def call(number):
+def call(number: int) -> Insn:
     """Call the helper of that number (helpers.HELPERS[name].number)."""
     return Insn(_CALL, 0, 0, 0, number)
 
 
-def call_sub(target):
+def call_sub(target: int | str) -> Insn:
     """Call a function of the program: its name in bpf/lib, or the offset from the next slot."""
     return Insn(_CALL, 0, PSEUDO_CALL, 0, target)
 
 
-def exit_():
-    return Insn(_REG["exit"])
+def exit_() -> Insn:
+    return Insn(_REGISTER_FORM["exit"])
 
 
-def _wide(dst, src, low, high):
+def _make_wide(dst: int, src: int, low: int, high: int) -> tuple[Insn, Insn]:
     return Insn(_LDDW, dst, src, 0, low), Insn(0, 0, 0, 0, high)
 
 
-def _s32(value):
+def _wrap_s32(value: int) -> int:
     return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
 
 
-def ld_imm64(dst, value):
+def ld_imm64(dst: int, value: int) -> tuple[Insn, Insn]:
     """Two slots: dst = value, modulo 2^64."""
-    return _wide(dst, 0, _s32(value), _s32(value >> 32))
+    return _make_wide(dst, 0, _wrap_s32(value), _wrap_s32(value >> 32))
 
 
-def ld_map(dst, index):
+def ld_map(dst: int, index: int) -> tuple[Insn, Insn]:
     """Two slots: dst = the handle of map `index` of the program, for helpers."""
-    return _wide(dst, PSEUDO_MAP_FD, index, 0)
+    return _make_wide(dst, PSEUDO_MAP_FD, index, 0)
 
 
-def ld_map_value(dst, index, off=0):
+def ld_map_value(dst: int, index: int, off: int = 0) -> tuple[Insn, Insn]:
     """Two slots: dst = the address of element 0 of the array map `index`, plus off."""
-    return _wide(dst, PSEUDO_MAP_VALUE, index, _s32(off))
+    return _make_wide(dst, PSEUDO_MAP_VALUE, index, _wrap_s32(off))
 
 
-def function(dst):
+def ld_function(dst: int) -> tuple[Insn, Insn]:
     """Two slots: dst = the address of a function of the program, which whoever links it puts there as call_sub()'s."""
-    return _wide(dst, PSEUDO_FUNC, 0, 0)
+    return _make_wide(dst, PSEUDO_FUNC, 0, 0)
 
 
-def const(dst, value):
+def const(dst: int, value: int) -> tuple[Insn, ...]:
     """A tuple of one or two slots: dst = value, the shortest way."""
     value = (value & 0xFFFFFFFFFFFFFFFF ^ 1 << 63) - (1 << 63)
     return (mov_imm(dst, value),) if -0x80000000 <= value < 0x80000000 else ld_imm64(dst, value)
@@ -312,7 +328,7 @@ def encode(insns: Iterable[Insn]) -> bytes:
     return b"".join([pack(i.opcode, i.dst | i.src << shift, i.off, i.imm) for i in insns])
 
 
-def decode(data):
+def decode(data: bytes):
     """The list of Insn in `data`."""
     big = struct.pack("=H", 1) == b"\0\1"
     out = []
@@ -322,7 +338,7 @@ def decode(data):
     return out
 
 
-def find(insn):
+def find_opcode(insn: Insn) -> Opcode:
     """The Row of an Insn, or None."""
     for row in _BY_OPCODE.get(insn.opcode, ()):
         if row.form in ("atomic", "swap"):

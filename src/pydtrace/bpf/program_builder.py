@@ -6,7 +6,14 @@ functions in bpf/lib.  Out: `finish` gives a program that stands alone: every of
 number and each library function that it calls is appended once, behind it.
 """
 
+from __future__ import annotations
+
 from .insn import PSEUDO_CALL, Insn, alu_imm, is_load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _MAX_OFF = 0x7FFF
 
@@ -20,45 +27,45 @@ class Label:
 
     __slots__ = ("name", "position")
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         self.name, self.position = name, None
 
 
-class Code:
+class CodeBuilder:
     __slots__ = ("insns",)
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.insns = []
 
-    def emit(self, *insns):
+    def emit(self, *insns: Insn | tuple[Insn, ...]) -> None:
         """Append Insn objects; a tuple of them (ld_imm64, const) is spliced in."""
         for insn in insns:
             if insn.__class__ is tuple:
                 self.insns += insn
             elif insn.off.__class__ is int and insn.off > _MAX_OFF:
-                self.insns += _far(insn)
+                self.insns += _split_far_access(insn)
             else:
                 self.insns.append(insn)
 
-    def here(self):
+    def label_here(self):
         """A label at the next instruction."""
         label = Label()
         label.position = len(self.insns)
         return label
 
-    def place(self, label):
+    def place_label(self, label: Label) -> None:
         if label.position is not None:
             raise CodeError(f"label {label.name or ''} placed twice")
         label.position = len(self.insns)
 
-    def finish(self, library=None):
+    def finish(self, library: Callable[..., Any] | None = None) -> list[Insn]:
         """The finished list of Insn.  library: a function name -> list of Insn, finished by itself
         but for calls by name (lib.load).  Calls inside of it are linked as well."""
-        out = resolve(self.insns)
-        return link(out, library) if library else out
+        out = resolve_labels(self.insns)
+        return link_library(out, library) if library else out
 
 
-def _far(insn):
+def _split_far_access(insn: Insn) -> list[Insn]:
     """A load or store at an offset for which the slot has no room: its base goes there and back."""
     base = insn.src if is_load(insn) else insn.dst
     near = Insn(insn.opcode, insn.dst, insn.src, 0, insn.imm, insn.comment)
@@ -66,7 +73,7 @@ def _far(insn):
     return [alu_imm("add", base, insn.off), near, *back]
 
 
-def resolve(insns):
+def resolve_labels(insns: list[Insn]) -> list[Insn]:
     """Replace Labels in `off` by offsets, in place."""
     for i, insn in enumerate(insns):
         label = insn.off
@@ -80,7 +87,7 @@ def resolve(insns):
     return insns
 
 
-def link(insns, library):
+def link_library(insns: list[Insn], library: Callable[..., Any]) -> list[Insn]:
     """Append each function that is called by name, once, and patch the calls."""
     starts = {}
     i = 0

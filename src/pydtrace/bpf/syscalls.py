@@ -6,6 +6,8 @@ link lives as long as somebody holds its descriptor, so nothing is left when a p
 Always: a failing call raises OSError with the kernel's errno.
 """
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import os
@@ -13,6 +15,11 @@ import struct
 
 from . import insn as i
 from .map_kinds import KINDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _MACHINE = os.uname().machine
 _BPF = {
@@ -49,11 +56,11 @@ _PERF_EVENT_OPEN = {
 KPROBE, TRACEPOINT, PERF_EVENT, RAW_TRACEPOINT = 2, 5, 7, 17  # program types
 ATTACH_PERF_EVENT, ATTACH_UPROBE_MULTI = 41, 48  # attach types
 _ARRAY_OF_MAPS = 12  # a map type
-_OWN_KINDS = {"lru_hash": 9}  # of the engine's own maps, which no clause uses
+_ENGINE_MAP_KINDS = {"lru_hash": 9}  # of the engine's own maps, which no clause uses
 NO_PREALLOC = 1  # a hash map's elements are allocated as they come
 MMAPABLE = 1 << 10  # an array that user space maps; Linux 5.5
 INNER_MAP = 1 << 12  # an array behind another map may have any number of elements
-PER_CPU_MOST = 32768  # bytes of a value that a map keeps for each CPU
+PER_CPU_VALUE_MAX = 32768  # bytes of a value that a map keeps for each CPU
 _UPROBE_MULTI_RETURN = 1
 _UPROBE = 336  # a system call of x86-64
 _PERF_FLAG_CLOEXEC = 8
@@ -76,15 +83,17 @@ _READ_ONLY = 8  # a flag of a map's descriptor
 _FUNC_INFO_SIZE = 8
 _CLOSERS = 32  # threads
 _LOG_BYTES = 16 << 20
-_NAME = 15  # bytes of a map's name
-_PATH = 4096
+_NAME_BYTES = 15  # bytes of a map's name
+_PATH_BYTES = 4096
 _BATCH = 1024  # elements read by one call
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
-def _call(numbers, what, *arguments):
+def _syscall(
+    numbers: dict[str, int], what: str, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.c_ulong
+) -> int:
     number = numbers.get(_MACHINE)
     if number is None:
         raise OSError(errno.ENOSYS, f"{what} is not known on this machine")
@@ -95,29 +104,31 @@ def _call(numbers, what, *arguments):
     return result
 
 
-def bpf(command, attributes):
+def bpf(command: int, attributes) -> int:
     """The system call; attributes: a ctypes buffer, written by some commands."""
-    return _call(_BPF, "bpf(2)", ctypes.c_int(command), attributes, ctypes.c_uint(len(attributes)))
+    return _syscall(
+        _BPF, "bpf(2)", ctypes.c_int(command), attributes, ctypes.c_uint(len(attributes))
+    )
 
 
-def _buffer(data):
+def _attribute_buffer(data: bytes):
     """A ctypes buffer of `data`, padded to what a union bpf_attr may ask for."""
     return ctypes.create_string_buffer(data, max(len(data), 144))
 
 
-def _bytes(data):
+def _bytes_buffer(data: bytes):
     return ctypes.create_string_buffer(data, len(data))
 
 
-def _words(values):
+def _u64_array(values: tuple[int, ...]) -> Any:
     return (ctypes.c_uint64 * len(values))(*values)
 
 
-def _address(buffer):
+def _address_of(buffer: Any) -> int:
     return ctypes.addressof(buffer) if buffer is not None else 0
 
 
-def close_all(fds):
+def close_all(fds: Any) -> None:
     """Close descriptors.  The last one of a link waits until no CPU runs its program any more, some 10 ms; several
     are closed at once, so that they wait together."""
     fds = list(fds)
@@ -127,12 +138,12 @@ def close_all(fds):
         return
     import threading  # not needed by most runs
 
-    def close(mine):
+    def close_share(mine: list[int]) -> None:
         for fd in mine:
             os.close(fd)
 
     threads = [
-        threading.Thread(target=close, args=(fds[i::_CLOSERS],))
+        threading.Thread(target=close_share, args=(fds[i::_CLOSERS],))
         for i in range(min(_CLOSERS, len(fds)))
     ]
     for thread in threads:
@@ -144,16 +155,16 @@ def close_all(fds):
 # --- maps ---------------------------------------------------------------------------
 
 
-def map_create(definition, flags=0, kind=None):
+def map_create(definition: Any, flags: int = 0, kind=None) -> int:
     """definition has name, kind, key_size, value_size, entries (program.MapDef); kind: in place of its own.  Returns an fd."""
     kind = kind or definition.kind
-    kind = _OWN_KINDS.get(kind) or KINDS[kind].number
+    kind = _ENGINE_MAP_KINDS.get(kind) or KINDS[kind].number
     name = "pyusdt_" + "".join(
         letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name
     )
     return bpf(
         MAP_CREATE,
-        _buffer(
+        _attribute_buffer(
             struct.pack(
                 "=7I16s",
                 kind,
@@ -163,21 +174,21 @@ def map_create(definition, flags=0, kind=None):
                 flags,
                 0,
                 0,
-                name.encode()[:_NAME],
+                name.encode()[:_NAME_BYTES],
             )
         ),
     )
 
 
-def map_of(ident):
+def map_fd_by_id(ident):
     """A descriptor, to read, of the map with this id, whoever made it."""
-    return bpf(MAP_FD_BY_ID, _buffer(struct.pack("=3I", ident, 0, _READ_ONLY)))
+    return bpf(MAP_FD_BY_ID, _attribute_buffer(struct.pack("=3I", ident, 0, _READ_ONLY)))
 
 
-def map_info(fd):
+def map_info(fd: int):
     """(name, key_size, value_size) of a map."""
     info = ctypes.create_string_buffer(128)
-    bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
+    bpf(OBJECT_INFO, _attribute_buffer(struct.pack("=IIQ", fd, len(info), _address_of(info))))
     _type, _ident, key_size, value_size, _entries, _flags, name = struct.unpack_from(
         "=6I16s", info.raw
     )
@@ -186,14 +197,15 @@ def map_info(fd):
 
 def enable_stats():
     """Has the kernel count how often each program runs and how long, as long as the descriptor that this returns is open."""
-    return bpf(ENABLE_STATS, _buffer(struct.pack("=I", 0)))
+    return bpf(ENABLE_STATS, _attribute_buffer(struct.pack("=I", 0)))
 
 
-def map_of_maps(fds, room=0):
+def create_map_of_maps(fds: list[int], room: int = 0) -> int:
     """A map that has these maps, which are of one shape, as its values, by their number.  room: for how many there is, 0: for these.
     Returns an fd."""
     outer = bpf(
-        MAP_CREATE, _buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, room or len(fds), 0, fds[0]))
+        MAP_CREATE,
+        _attribute_buffer(struct.pack("=6I", _ARRAY_OF_MAPS, 4, 4, room or len(fds), 0, fds[0])),
     )
     try:
         for number, fd in enumerate(fds):
@@ -204,28 +216,33 @@ def map_of_maps(fds, room=0):
     return outer
 
 
-def _element(command, fd, key, value, flags=0):
-    bpf(command, _buffer(struct.pack("=IIQQQ", fd, 0, _address(key), _address(value), flags)))
+def _element_command(command: int, fd: int, key: bytes, value: bytes, flags: int = 0) -> None:
+    bpf(
+        command,
+        _attribute_buffer(
+            struct.pack("=IIQQQ", fd, 0, _address_of(key), _address_of(value), flags)
+        ),
+    )
 
 
-def map_update(fd, key, value):
+def map_update(fd: int, key: bytes, value: bytes) -> None:
     """value: of a per-CPU map one for each possible CPU, each rounded up to 8 bytes."""
-    _element(MAP_UPDATE, fd, _bytes(key), _bytes(value))
+    _element_command(MAP_UPDATE, fd, _bytes_buffer(key), _bytes_buffer(value))
 
 
-def map_lookup(fd, key, value_size):
+def map_lookup(fd: int, key: bytes, value_size: int) -> bytes:
     """The value's bytes, of a per-CPU map those of all CPUs; raises FileNotFoundError if there is none."""
     value = ctypes.create_string_buffer(value_size)
-    _element(MAP_LOOKUP, fd, _bytes(key), value)
+    _element_command(MAP_LOOKUP, fd, _bytes_buffer(key), value)
     return value.raw
 
 
-def map_delete(fd, key):
+def map_delete(fd: int, key: bytes) -> None:
     """Raises FileNotFoundError if there is none."""
-    _element(MAP_DELETE, fd, _bytes(key), None)
+    _element_command(MAP_DELETE, fd, _bytes_buffer(key), None)
 
 
-def map_items(fd, key_size, value_size):
+def map_items(fd: int, key_size: int, value_size: int) -> list[tuple[bytes, bytes]]:
     """[(key, value)] of a hash map; value_size as for map_lookup."""
     found, token = [], None
     count = _BATCH
@@ -235,13 +252,13 @@ def map_items(fd, key_size, value_size):
     )
     following = ctypes.create_string_buffer(max(8, key_size))
     while True:
-        attributes = _buffer(
+        attributes = _attribute_buffer(
             struct.pack(
                 "=4QIIQQ",
-                _address(token),
-                _address(following),
-                _address(keys),
-                _address(values),
+                _address_of(token),
+                _address_of(following),
+                _address_of(keys),
+                _address_of(values),
                 count,
                 fd,
                 0,
@@ -268,18 +285,18 @@ def map_items(fd, key_size, value_size):
         ]
         if over:
             return found
-        token = _bytes(following.raw)
+        token = _bytes_buffer(following.raw)
 
 
-def map_items_singly(fd, key_size, value_size):
+def map_items_singly(fd: int, key_size: int, value_size: int):
     """As map_items, key by key."""
     found, key, following = [], None, ctypes.create_string_buffer(key_size)
     while True:
         try:
-            _element(MAP_NEXT_KEY, fd, key, following)
+            _element_command(MAP_NEXT_KEY, fd, key, following)
         except FileNotFoundError:
             return found
-        key = _bytes(following.raw)
+        key = _bytes_buffer(following.raw)
         try:
             found.append((key.raw, map_lookup(fd, key.raw, value_size)))
         except FileNotFoundError:
@@ -289,29 +306,40 @@ def map_items_singly(fd, key_size, value_size):
 # --- programs -----------------------------------------------------------------------
 
 
-def btf_load(data):
+def btf_load(data: bytes) -> int:
     """A descriptor of type information."""
-    data = _bytes(data)
-    return bpf(BTF_LOAD, _buffer(struct.pack("=QQ3I", _address(data), 0, len(data), 0, 0)))
+    data = _bytes_buffer(data)
+    return bpf(
+        BTF_LOAD, _attribute_buffer(struct.pack("=QQ3I", _address_of(data), 0, len(data), 0, 0))
+    )
 
 
-def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0, types=None):
+def prog_load(
+    insns: list[i.Insn],
+    map_fds: list[int] | tuple[int, ...] = (),
+    prog_type: int = KPROBE,
+    log: None = None,
+    attach_type: int = 0,
+    types: tuple[int, list[tuple[int, int]]] | None = None,
+) -> int:
     """insns: maps by index, replaced here by map_fds.  log: a ctypes buffer for the verifier's.  types: None, or
     (descriptor of type information, [(first instruction of a function, type id)])."""
     insns = [_with_fd(insn, map_fds) for insn in insns]
-    code = _bytes(i.encode(insns))
+    code = _bytes_buffer(i.encode(insns))
     license = ctypes.create_string_buffer(b"GPL")
-    functions = _bytes(b"".join(struct.pack("=II", *row) for row in types[1])) if types else None
-    attributes = _buffer(
+    functions = (
+        _bytes_buffer(b"".join(struct.pack("=II", *row) for row in types[1])) if types else None
+    )
+    attributes = _attribute_buffer(
         struct.pack(
             "=IIQQIIQII16sIIIIQI",
             prog_type,
             len(insns),
-            _address(code),
-            _address(license),
+            _address_of(code),
+            _address_of(license),
             1 if log else 0,
             len(log) if log else 0,
-            _address(log),
+            _address_of(log),
             0,
             0,
             b"pyusdt",
@@ -319,7 +347,7 @@ def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0, type
             attach_type,
             types[0] if types else 0,
             _FUNC_INFO_SIZE if types else 0,
-            _address(functions),
+            _address_of(functions),
             len(types[1]) if types else 0,
         )
     )
@@ -329,7 +357,7 @@ def prog_load(insns, map_fds=(), prog_type=KPROBE, log=None, attach_type=0, type
 _LDDW = i.ld_map(0, 0)[0].opcode
 
 
-def _with_fd(insn, map_fds):
+def _with_fd(insn: i.Insn, map_fds: list[int] | tuple[int, ...]) -> i.Insn:
     if (
         insn.opcode == _LDDW
         and insn.src in (i.PSEUDO_MAP_FD, i.PSEUDO_MAP_VALUE)
@@ -339,7 +367,13 @@ def _with_fd(insn, map_fds):
     return insn
 
 
-def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0, types=None):
+def load_program(
+    insns: list[i.Insn],
+    map_fds: list[int] | tuple[int, int, int] = (),
+    prog_type: int = KPROBE,
+    attach_type: int = 0,
+    types: tuple[int, list[tuple[int, int]]] | None = None,
+) -> int:
     """As prog_load; raises Refused with the verifier's log."""
     try:
         return prog_load(insns, map_fds, prog_type, None, attach_type, types)
@@ -348,20 +382,20 @@ def load(insns, map_fds=(), prog_type=KPROBE, attach_type=0, types=None):
         try:
             return prog_load(insns, map_fds, prog_type, log, attach_type, types)
         except OSError:
-            raise Refused(first, log.value.decode(errors="replace")) from None
+            raise ProgramRejected(first, log.value.decode(errors="replace")) from None
 
 
-def prog_test_run(fd, context=b""):
+def prog_test_run(fd: int, context: bytes = b"") -> int:
     """Run a RAW_TRACEPOINT program once; returns the low 32 bits of its r0."""
     data = ctypes.create_string_buffer(context, len(context)) if context else None
-    attributes = _buffer(
-        struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address(data), 0)
+    attributes = _attribute_buffer(
+        struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address_of(data), 0)
     )
     bpf(PROG_TEST_RUN, attributes)
     return struct.unpack_from("=I", attributes.raw, 4)[0]
 
 
-def has_uprobe_calls():
+def has_uprobe_syscall() -> bool:
     """Whether the kernel replaces uprobes on nop5 by calls.  It then has a system call for where they lead to, which
     says ENXIO to all others."""
     if _MACHINE != "x86_64":
@@ -373,24 +407,32 @@ def has_uprobe_calls():
 # --- links --------------------------------------------------------------------------
 
 
-def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=False):
+def link_uprobe_multi(
+    prog_fd: int,
+    path: str,
+    offsets: tuple[int, ...],
+    semaphores: tuple[int, ...],
+    cookies: tuple[int, ...],
+    pid: int = 0,
+    returns: bool = False,
+) -> int:
     """Attach a program (loaded with ATTACH_UPROBE_MULTI) to many places of one file.  offsets: in the file;
     counters: file offsets of the sites' semaphores, 0 for none; pid: 0 for every process."""
     name = ctypes.create_string_buffer(os.fsencode(path))
-    offsets, counters, cookies = _words(offsets), _words(counters), _words(cookies)
+    offsets, semaphores, cookies = _u64_array(offsets), _u64_array(semaphores), _u64_array(cookies)
     return bpf(
         LINK_CREATE,
-        _buffer(
+        _attribute_buffer(
             struct.pack(
                 "=4I4Q3I",
                 prog_fd,
                 0,
                 ATTACH_UPROBE_MULTI,
                 0,
-                _address(name),
-                _address(offsets),
-                _address(counters),
-                _address(cookies),
+                _address_of(name),
+                _address_of(offsets),
+                _address_of(semaphores),
+                _address_of(cookies),
                 len(offsets),
                 _UPROBE_MULTI_RETURN if returns else 0,
                 pid,
@@ -399,50 +441,63 @@ def link_uprobe_multi(prog_fd, path, offsets, counters, cookies, pid=0, returns=
     )
 
 
-def link_perf(prog_fd, perf_fd, cookie):
+def link_perf(prog_fd: int, perf_fd: int, cookie: int) -> int:
     """Run a program at each of a perf event's firings."""
     return bpf(
-        LINK_CREATE, _buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie))
+        LINK_CREATE,
+        _attribute_buffer(struct.pack("=4IQ", prog_fd, perf_fd, ATTACH_PERF_EVENT, 0, cookie)),
     )
 
 
-def uprobe_multi_info(ident):
+def read_uprobe_multi(ident):
     """(path, pid, [file offsets of semaphores]) of the uprobe_multi link with this id, whoever made it; pid: 0 for every process."""
-    fd = bpf(LINK_FD_BY_ID, _buffer(struct.pack("=I", ident)))
+    fd = bpf(LINK_FD_BY_ID, _attribute_buffer(struct.pack("=I", ident)))
     try:
-        path = ctypes.create_string_buffer(_PATH)
-        found = _multi_info(fd, path, None, 0)
+        path = ctypes.create_string_buffer(_PATH_BYTES)
+        found = _read_multi_info(fd, path, None, 0)
         count, pid = found[5], found[7]
         counters = (ctypes.c_uint64 * count)()
-        _multi_info(fd, path, counters, count)
+        _read_multi_info(fd, path, counters, count)
         return os.fsdecode(path.value), pid, list(counters)
     finally:
         os.close(fd)
 
 
-def _multi_info(fd, path, counters, count):
+def _read_multi_info(fd: int, path: str, counters: tuple[int, ...], count):
     layout = struct.Struct("=16x4Q4I")
     info = ctypes.create_string_buffer(
-        layout.pack(_address(path), 0, _address(counters), 0, len(path), count, 0, 0), 128
+        layout.pack(_address_of(path), 0, _address_of(counters), 0, len(path), count, 0, 0), 128
     )
-    bpf(OBJECT_INFO, _buffer(struct.pack("=IIQ", fd, len(info), _address(info))))
+    bpf(OBJECT_INFO, _attribute_buffer(struct.pack("=IIQ", fd, len(info), _address_of(info))))
     return layout.unpack_from(info.raw)
 
 
-def raw_tracepoint(prog_fd, name):
+def open_raw_tracepoint(prog_fd: int, name: str) -> int:
     """Run a program (of type RAW_TRACEPOINT) at one of the kernel's tracepoints."""
     name = ctypes.create_string_buffer(name.encode())
-    return bpf(RAW_TRACEPOINT_OPEN, _buffer(struct.pack("=QI", _address(name), prog_fd)))
+    return bpf(
+        RAW_TRACEPOINT_OPEN, _attribute_buffer(struct.pack("=QI", _address_of(name), prog_fd))
+    )
 
 
-def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, cpu=0, wakeup=0):
+def _open_perf_event(
+    kind: int,
+    config: int,
+    config1: int = 0,
+    config2: int = 0,
+    period: int = 0,
+    flags: int = 0,
+    pid: int = -1,
+    cpu: int = 0,
+    wakeup: int = 0,
+) -> int:
     attributes = ctypes.create_string_buffer(
         struct.pack(
             "=IIQQQQQIIQQ", kind, 112, config, period, 0, 0, flags, wakeup, 0, config1, config2
         ),
         112,
     )
-    return _call(
+    return _syscall(
         _PERF_EVENT_OPEN,
         "perf_event_open(2)",
         attributes,
@@ -453,46 +508,46 @@ def _perf_event(kind, config, config1=0, config2=0, period=0, flags=0, pid=-1, c
     )
 
 
-def perf_tracepoint(number):
+def open_perf_tracepoint(number: int):
     """A perf event of a tracepoint (the number is in its `id` file), on every CPU."""
-    return _perf_event(_PERF_TRACEPOINT, number, period=1)
+    return _open_perf_event(_PERF_TRACEPOINT, number, period=1)
 
 
-def perf_clock(nanoseconds, cpu):
+def open_perf_clock(nanoseconds: int, cpu: int):
     """A perf event that fires at a period on one CPU."""
-    return _perf_event(_PERF_SOFTWARE, _PERF_CPU_CLOCK, period=nanoseconds, cpu=cpu)
+    return _open_perf_event(_PERF_SOFTWARE, _PERF_CPU_CLOCK, period=nanoseconds, cpu=cpu)
 
 
-def perf_mappings(cpu):
+def open_perf_mappings(cpu: int) -> int:
     """A perf event whose ring has a record of each executable mapping that is made on one CPU; each wakes up who polls it."""
-    return _perf_event(
+    return _open_perf_event(
         _PERF_SOFTWARE, _PERF_DUMMY, flags=_PERF_MMAP | _PERF_WATERMARK, cpu=cpu, wakeup=1
     )
 
 
-def perf_uprobe(path, offset, counter, returns=False):
+def open_perf_uprobe(path: str, offset: int, semaphore: int, returns: bool = False) -> int:
     """A perf event of one place of a file, in every process."""
     with open("/sys/bus/event_source/devices/uprobe/type") as file:
         kind = int(file.read())
     name = ctypes.create_string_buffer(os.fsencode(path))
-    return _perf_event(kind, counter << 32 | returns, _address(name), offset)
+    return _open_perf_event(kind, semaphore << 32 | returns, _address_of(name), offset)
 
 
-class Loaded:
+class LoadedProgram:
     """Maps and one program in the kernel; a context manager that gives them back."""
 
-    def __init__(self, insns, maps=(), prog_type=KPROBE):
+    def __init__(self, insns: list[i.Insn], maps=(), prog_type: int = KPROBE) -> None:
         """Raises Refused with the verifier's log, or OSError where maps or programs can not be made at all."""
         self.map_fds, self.fd = [], -1
         try:
             for definition in maps:
                 self.map_fds.append(map_create(definition))
-            self.fd = load(insns, self.map_fds, prog_type)
+            self.fd = load_program(insns, self.map_fds, prog_type)
         except BaseException:
             self.close()
             raise
 
-    def close(self):
+    def close(self) -> None:
         for fd in [*self.map_fds, self.fd]:
             if fd >= 0:
                 os.close(fd)
@@ -501,16 +556,16 @@ class Loaded:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 
-class Refused(Exception):
+class ProgramRejected(Exception):
     """error: the OSError; log: what the verifier said, "" if nothing."""
 
-    def __init__(self, error, log):
+    def __init__(self, error, log: None) -> None:
         super().__init__(error, log)  # what pickle makes another one of
         self.error, self.log = error, log
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.error.strerror}\n{self.log}"

@@ -8,11 +8,24 @@
 Everything that is made in the kernel is given back before `verify` returns.
 """
 
+from __future__ import annotations
+
 import os
 
-from .helpers import OWN
+from .helpers import FIRST_PYUSDT_HELPER
 from .insn import PSEUDO_CALL, call, exit_, mov_imm
-from .syscalls import KPROBE, PER_CPU_MOST, Loaded, Refused, load, map_create
+from .syscalls import (
+    KPROBE,
+    PER_CPU_VALUE_MAX,
+    LoadedProgram,
+    ProgramRejected,
+    load_program,
+    map_create,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .insn import Insn
 
 _CALL = call(0).opcode
 OK, REFUSED, CANNOT = "ok", "refused", "cannot"
@@ -21,46 +34,46 @@ OK, REFUSED, CANNOT = "ok", "refused", "cannot"
 class Verdict:
     __slots__ = ("status", "log")
 
-    def __init__(self, status, log=""):
+    def __init__(self, status, log: str = "") -> None:
         self.status, self.log = status, log
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Verdict({self.status}, {self.log[-500:]!r})"
 
 
-_reason = None  # why nothing can be loaded here; "" if it can; None: not asked yet
+_not_loadable = None  # why nothing can be loaded here; "" if it can; None: not asked yet
 
 
-def cannot():
+def why_not_loadable():
     """Why this process can not load programs, or "" if it can."""
-    global _reason
-    if _reason is None:
+    global _not_loadable
+    if _not_loadable is None:
         try:
-            Loaded([mov_imm(0, 0), exit_()]).close()
-            _reason = ""
-        except (OSError, Refused) as error:
-            _reason = f"BPF_PROG_LOAD of an empty program: {error}"
-    return _reason
+            LoadedProgram([mov_imm(0, 0), exit_()]).close()
+            _not_loadable = ""
+        except (OSError, ProgramRejected) as error:
+            _not_loadable = f"BPF_PROG_LOAD of an empty program: {error}"
+    return _not_loadable
 
 
-def verify(insns, maps=(), prog_type=KPROBE):
+def verify(insns: list[Insn], maps=(), prog_type: int = KPROBE):
     """insns: a finished program, maps by index; maps: its definitions (program.MapDef)."""
-    if cannot():
-        return Verdict(CANNOT, cannot())
+    if why_not_loadable():
+        return Verdict(CANNOT, why_not_loadable())
     try:
-        Loaded(insns, maps, prog_type).close()
-    except Refused as error:
+        LoadedProgram(insns, maps, prog_type).close()
+    except ProgramRejected as error:
         return Verdict(REFUSED, str(error))
     except OSError as error:
         return Verdict(REFUSED, f"BPF_MAP_CREATE: {error}")
     return Verdict(OK)
 
 
-def _kind(definition):
+def _map_kind(definition):
     """A large state block is in an array, as the kernel engine has it."""
     return (
         "array"
-        if definition.kind == "percpu_array" and definition.value_size > PER_CPU_MOST
+        if definition.kind == "percpu_array" and definition.value_size > PER_CPU_VALUE_MAX
         else definition.kind
     )
 
@@ -68,16 +81,16 @@ def _kind(definition):
 def verify_program(program):
     """{clause index: Verdict} of a compiled program.Program.  The maps, which take longer to make than a clause to be
     looked at, are made once."""
-    if cannot() or not program.clauses:
-        return {clause.index: Verdict(CANNOT, cannot()) for clause in program.clauses}
+    if why_not_loadable() or not program.clauses:
+        return {clause.index: Verdict(CANNOT, why_not_loadable()) for clause in program.clauses}
     fds = []
     try:
         for definition in program.maps:
-            fds.append(map_create(definition, kind=_kind(definition)))
+            fds.append(map_create(definition, kind=_map_kind(definition)))
         return {
             clause.index: Verdict(CANNOT, "it calls what only the embedded engine has")
-            if calls_own(clause.code)
-            else _verdict(clause.code, fds)
+            if calls_pyusdt_helper(clause.code)
+            else _verify_clause(clause.code, fds)
             for clause in program.clauses
         }
     except OSError as error:
@@ -89,16 +102,17 @@ def verify_program(program):
             os.close(fd)
 
 
-def calls_own(insns):
+def calls_pyusdt_helper(insns: list[Insn]) -> bool:
     """Whether a program calls a helper that no kernel has."""
     return any(
-        insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= OWN for insn in insns
+        insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= FIRST_PYUSDT_HELPER
+        for insn in insns
     )
 
 
-def _verdict(insns, fds):
+def _verify_clause(insns: list[Insn], fds) -> Verdict:
     try:
-        os.close(load(insns, fds))
-    except Refused as error:
+        os.close(load_program(insns, fds))
+    except ProgramRejected as error:
         return Verdict(REFUSED, str(error))
     return Verdict(OK)

@@ -326,13 +326,13 @@ class Tracing(Block):
         compiler = Compiler(self._options, default_macros(target), kernel=KernelBtf())
         unknown = "cmd" in self._requested or self._hosts
         if self._hosts:
-            many.declare(
+            many.declare_host(
                 compiler,
                 "",
                 self._requested.get("width") or request.name_width(self._requested["hosts"]),
                 "hosts=",
             )
-        compiler.names.told = (
+        compiler.names.reported_arguments = (
             probe_signatures.default_signatures()
             if unknown
             else probe_signatures.signatures_of_processes(self._options, self._requested["pids"])
@@ -345,13 +345,13 @@ class Tracing(Block):
         else:
             with open(script, "rb") as file:
                 text = file.read()
-        compiler.add(
+        compiler.compile_text(
             text, name
         )  # where it has no name a clause may be a description alone, as after -n
         program = (
-            many.finish(compiler, placement.clause_placement, placement.HOSTS)
+            many.finish_program(compiler, placement.clause_placement, placement.HOSTS)
             if self._hosts
-            else compiler.finish()
+            else compiler.generate_program()
         )
         program.arguments = compiler.arguments
         if self._hosts:

@@ -4,6 +4,8 @@
 In: what the compiler is about to refuse.  Out: one line that names the way out, or None.
 """
 
+from __future__ import annotations
+
 from pydtrace.program import d_types as t
 
 from . import ast
@@ -66,18 +68,18 @@ _STATEMENTS = {
 }
 
 
-def unknown_name(name):
+def hint_for_name(name: str) -> str:
     """For a name that nothing defines."""
     if name[:3] == "arg" and name[3:].isdigit():
         return "a probe has arg0 … arg9"
     return _WORDS.get(name)
 
 
-def unknown_function(name):
+def hint_for_function(name: str):
     return _FUNCTIONS.get(name)
 
 
-def statement(word):
+def hint_for_statement(word):
     """For a statement of C that D does not have."""
     return _STATEMENTS.get(word)
 
@@ -87,7 +89,7 @@ def is_character(node):
     return type(node) is ast.IntLit and node.loc.source.text[node.loc.start] == "'"
 
 
-def incompatible(left, right):
+def hint_for_operands(left, right):
     """For operands that do not go together."""
     if right.type is t.AGGREGATION:
         return "printa() prints an aggregation; a program can not read it"
@@ -106,7 +108,7 @@ def incompatible(left, right):
     return None
 
 
-def conversion(tag, message, type):
+def hint_for_conversion(tag: str, message: str, type):
     """For an argument of printf() and its conversion; type: the argument's, None where there is no argument."""
     if tag == "D_PRINTF_ARG_PROTO":
         return "each conversion takes an argument; %% prints a percent sign"
@@ -123,7 +125,7 @@ def conversion(tag, message, type):
     return None
 
 
-def syntax(kind, value):
+def hint_for_token(kind, value):
     """For a token that can not stand where it is; kind, value: of the lexer's Token."""
     if kind == "IDENT" and value in ("and", "or", "not"):
         return _WORDS[value]

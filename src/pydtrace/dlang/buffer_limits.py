@@ -4,9 +4,17 @@
 In: a program.Program.  Out: dtrace's words for what has no room, or None; and for sizes that it changes.
 """
 
+from __future__ import annotations
+
 from pydtrace.program.dtrace_buffer_sizes import FAULT_RECORD, record_size, ring_size
 
-from .code.layout import KEYS, keys_end
+from .code.layout import KEYS, dtrace_keys_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..program.program import AggDef, Program
 
 _SCALAR_HEAD, _DISTRIBUTION_HEAD = (
     20,
@@ -25,22 +33,30 @@ _BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = (
 _LOWERED = {"aggsize": "aggregation", "specsize": "speculation", "dynvarsize": "dynamic variable"}
 
 
-def complaint(program):
+def find_error(program: Program) -> None:
     """dtrace's words for the first of the sizes that can not be."""
     found = (
         check(program, program.options)
-        for check in (_records, _aggregations, _variables, _scratch, _speculations)
+        for check in (
+            _check_records,
+            _check_aggregations,
+            _check_variables,
+            _check_scratch,
+            _check_speculations,
+        )
     )
     return next((words for words in found if words), None)
 
 
-def changes(options, compared=False):
+def find_changes(
+    options: dict[str, int | list[str] | str], for_comparison: bool = False
+) -> list[Any]:
     """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
     has no room for a word is as large as asked, of which dtrace says nothing where its own suite compares what is said."""
     bufsize = options.get("bufsize", 0)
     pages = ring_size(bufsize)
     found = [f"bufsize increased to {pages}"] if bufsize and bufsize != pages else []
-    if compared:
+    if for_comparison:
         return found
     return found + [
         f"{what} size lowered to {options[name]} "
@@ -49,7 +65,7 @@ def changes(options, compared=False):
     ]
 
 
-def _records(program, options):
+def _check_records(program: Program, options: dict[str, int | list[str] | str]) -> None:
     bufsize = options.get("bufsize")
     if bufsize is None:
         return None
@@ -61,7 +77,7 @@ def _records(program, options):
     return "Memory allocation failure" if bufsize >= _BUFFER else None
 
 
-def _aggregations(program, options):
+def _check_aggregations(program: Program, options: dict[str, int | list[str] | str]) -> None:
     aggsize = options.get("aggsize")
     if aggsize is None or not program.aggregations:
         return None
@@ -69,24 +85,24 @@ def _aggregations(program, options):
         return _TOO_BIG.format("aggs")
     return (
         _NO_ROOM
-        if max(_least(program, aggdef) for aggdef in program.aggregations) > aggsize
+        if max(_element_size(program, aggdef) for aggdef in program.aggregations) > aggsize
         else None
     )
 
 
-def _least(program, aggdef):
+def _element_size(program: Program, aggdef: AggDef) -> int:
     """Bytes of one key and its value."""
     head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
     return (
         head
         + program.maps[aggdef.map].value_size
-        - 8 * aggdef.row.own_words
-        + keys_end(aggdef.keys)
+        - 8 * aggdef.row.extra_words
+        + dtrace_keys_end(aggdef.keys)
         - KEYS
     )
 
 
-def _variables(program, options):
+def _check_variables(program: Program, options: dict[str, int | list[str] | str]) -> None:
     dynvarsize = options.get("dynvarsize")
     if dynvarsize is None or not program.variable_size:
         return None
@@ -95,13 +111,13 @@ def _variables(program, options):
     return _NO_ROOM if dynvarsize < program.variable_size else None
 
 
-def _scratch(program, options):
+def _check_scratch(program: Program, options: dict[str, int | list[str] | str]) -> None:
     """dtrace takes twice as much, in 64 bits."""
     twice = 2 * (options.get("scratchsize", 0) + 7 & ~7) & (1 << 64) - 1
     return _TOO_BIG.format("scratchmem") if twice >= _SCRATCH else None
 
 
-def _speculations(_, options):
+def _check_speculations(_: Program, options: dict[str, int | list[str] | str]) -> None:
     """dtrace makes the map of speculations for every program, and the kernel makes none of no entries."""
     nspec = options.get("nspec")
     if nspec == 0:

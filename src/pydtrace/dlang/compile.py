@@ -13,41 +13,41 @@ import sys
 from . import ast
 from .front.libraries import Libraries
 from .pass_manager import TREES, back_end, front_end
-from .types.kernel_btf import KernelTypes
-from .types.resolve import Names
+from .types.kernel_btf import KernelTypeResolver
+from .types.resolve import ProgramNames
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from .compiler_limits import Budget
+    from .compiler_limits import SizeLimits
     from .front.source_text import Location
 
-DUMPS = ("ast", "types", "bpf")
-_DUMPED = {"ast": "parse", "types": "lower"}
+DUMP_STAGES = ("ast", "types", "bpf")
+_STAGE_PASSES = {"ast": "parse", "types": "lower"}
 
 
 # Frames that a compilation may need: the parser's bound on nesting, times its functions a level.
-_FRAMES = 4000
+_RECURSION_LIMIT = 4000
 
 
 class DeepRecursion:
     """Room for the compiler's recursion, whatever the stack of the caller is."""
 
-    __slots__ = ("budget", "limit")
+    __slots__ = ("limits", "old_limit")
 
-    def __init__(self, budget: Budget | None = None) -> None:
-        self.budget = budget
+    def __init__(self, limits: SizeLimits | None = None) -> None:
+        self.limits = limits
 
     def __enter__(self) -> None:
-        self.limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(self.limit, _FRAMES))
+        self.old_limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(self.old_limit, _RECURSION_LIMIT))
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        sys.setrecursionlimit(self.limit)
-        if kind is RecursionError and self.budget and self.budget.place:
-            raise self.budget.too_deep() from None
+        sys.setrecursionlimit(self.old_limit)
+        if kind is RecursionError and self.limits and self.limits.location:
+            raise self.limits.nesting_error() from None
 
 
 def default_macros(target: int = 0) -> dict[str, int]:
@@ -81,14 +81,16 @@ class Compiler:
         self.options = options
         self.macros = default_macros() if macros is None else macros
         self.arguments = list(arguments)
-        self.names = Names()
+        self.names = ProgramNames()
         self.names.options = self.options
-        self.names.kernel = kernel and KernelTypes(kernel)
-        self.libraries = Libraries(self.declare, kernel)
+        self.names.kernel = kernel and KernelTypeResolver(kernel)
+        self.libraries = Libraries(self.add_library, kernel)
         self.items: list[ast.Node] = []
-        self.last: Location | None = None  # of the last text, for what no clause is to blame for
+        self.last_location: Location | None = (
+            None  # of the last text, for what no clause is to blame for
+        )
 
-    def add(
+    def compile_text(
         self,
         text: str | bytes,
         name: str | None = None,
@@ -102,16 +104,16 @@ class Compiler:
         part of its probe descriptions is (for dtrace's -P, -m, -f: "provider", "module",
         "function").  Returns the tree of the pass `upto`.
         """
-        tree = self.run(text, name, probe_level, upto)
+        tree = self.run_front_end(text, name, probe_level, upto)
         self.items += tree.items
-        self.last = tree.loc
+        self.last_location = tree.loc
         return tree
 
-    def declare(self, text: str | bytes, path: str) -> None:
+    def add_library(self, text: str | bytes, path: str) -> None:
         """One library file: of what it declares only, not of its clauses, a program is made."""
-        self.run(text, path, "name", "types", path)
+        self.run_front_end(text, path, "name", "types", path)
 
-    def run(
+    def run_front_end(
         self,
         text: str | bytes,
         name: str | None,
@@ -132,35 +134,35 @@ class Compiler:
             "library": library,
             "libraries": self.libraries,
         }
-        shown = self.show_tree if "tree" in self.options and library is None else None
-        with DeepRecursion(self.names.budget):
-            tree: ast.Unit = front_end().upto(upto).run(values, shown)
+        shown = self.print_tree if "tree" in self.options and library is None else None
+        with DeepRecursion(self.names.limits):
+            tree: ast.Unit = front_end().up_to(upto).run(values, shown)
         return tree
 
-    def show_tree(self, name: str, made: Any) -> None:
+    def print_tree(self, name: str, made: Any) -> None:
         """The option tree: what a pass made, for each whose bit is set."""
-        from .stage_dump import tree
+        from .stage_dump import format_tree
 
         if name in TREES and self.options["tree"] >> TREES.index(name) & 1:
             print(
-                f"Parse tree (Pass {TREES.index(name) + 1}):\n{tree(made)}",
+                f"Parse tree (Pass {TREES.index(name) + 1}):\n{format_tree(made)}",
                 file=sys.stderr,
                 flush=True,
             )
 
-    def disassembly(self, program: Any) -> str:
-        """What -S shows of the program that finish() made."""
-        from .disassembly import report
+    def format_disassembly(self, program: Any) -> str:
+        """What -S shows of the program that generate_program() made."""
+        from .disassembly import format_disassembly
 
         clauses = [item for item in self.items if item.__class__ is ast.Clause]
-        text: str = report(clauses, program, self.names)
+        text: str = format_disassembly(clauses, program, self.names)
         return text
 
-    def finish(self) -> Any:
+    def generate_program(self) -> Any:
         """The program.Program of all texts."""
-        with DeepRecursion(self.names.budget):
+        with DeepRecursion(self.names.limits):
             return back_end().run(
-                {"unit": ast.Unit(self.last, self.items), "options": self.options}
+                {"unit": ast.Unit(self.last_location, self.items), "options": self.options}
             )
 
 
@@ -174,11 +176,11 @@ def compile_program(
 ) -> Any:
     """The program.Program of one text; see Compiler."""
     compiler = Compiler(options, macros, arguments)
-    compiler.add(text, name, probe_level)
-    return compiler.finish()
+    compiler.compile_text(text, name, probe_level)
+    return compiler.generate_program()
 
 
-def dump(
+def dump_stage(
     stage: str,
     compiler: Compiler,
     text: str | bytes,
@@ -186,12 +188,12 @@ def dump(
     probe_level: str = "name",
 ) -> str:
     """What --dump=STAGE shows of a text, STAGE one of DUMPS; the compiler has read nothing yet."""
-    from .stage_dump import code, tree
+    from .stage_dump import format_code, format_tree
 
     shown: str
     if stage == "bpf":
-        compiler.add(text, name, probe_level)
-        shown = code(compiler.finish())
+        compiler.compile_text(text, name, probe_level)
+        shown = format_code(compiler.generate_program())
     else:
-        shown = tree(compiler.add(text, name, probe_level, _DUMPED[stage]))
+        shown = format_tree(compiler.compile_text(text, name, probe_level, _STAGE_PASSES[stage]))
     return shown

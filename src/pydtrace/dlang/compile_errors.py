@@ -221,7 +221,7 @@ class CompileError(Exception):
         super().__init__(tag, loc, message, hint, region, mark)  # what pickle makes another one of
         self.tag, self.loc, self.message = tag, loc, message
         self.hint, self.region = hint, region
-        self.within: Source | None = (
+        self.program_source: Source | None = (
             None  # Source of the program, where the culprit is a library that was read for it
         )
         if mark is None:
@@ -232,10 +232,10 @@ class CompileError(Exception):
         """What dtrace prints, without `dtrace: `."""
         source = self.loc.source
         text = f"[{self.tag}] " if errtags else ""
-        file, line, _ = source.place(self.mark)
-        if self.within is not None:
+        file, line, _ = source.find_position(self.mark)
+        if self.program_source is not None:
             text += f'"{file or source.name}", line {line}: '
-            source = self.within
+            source = self.program_source
         elif file is not None:
             text += f'"{file}", line {line if source.name is not None else 0}: '
         elif source.name is not None:
@@ -244,24 +244,24 @@ class CompileError(Exception):
             text += f"in {self.region}: "
         text += self.message
         if source.name is None:
-            return f"invalid {source.what} {decode_source_text(source.text)}: {text}"
-        return f"failed to compile {source.what} {source.name}: {text}"
+            return f"invalid {source.kind} {decode_source_text(source.text)}: {text}"
+        return f"failed to compile {source.kind} {source.name}: {text}"
 
     def render(self, errtags: bool = False, program: str = "dtrace") -> str:
         """The whole text for the user, without a last newline."""
-        return "\n".join([f"{program}: {self.summary(errtags)}", *self._ours()])
+        return "\n".join([f"{program}: {self.summary(errtags)}", *self._source_lines()])
 
     def __str__(self) -> str:
         """For a traceback: what, where, and the hint."""
-        return "\n".join([self.message, *self._ours()])
+        return "\n".join([self.message, *self._source_lines()])
 
-    def _ours(self) -> list[str]:
+    def _source_lines(self) -> list[str]:
         """The lines that dtrace does not have."""
         source, loc = self.loc.source, self.loc
         lines = [f"{loc}: [{self.tag}]"]
         text = source.line_text(loc.start)
         if text.strip():
-            lines += underlined(text, loc.column - 1, loc.end - loc.start)
+            lines += underline(text, loc.column - 1, loc.end - loc.start)
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return lines
@@ -272,7 +272,7 @@ def refuse(tag: str, loc: Location, message: str, hint: str | None = None) -> No
     raise CompileError(tag, loc, message, hint)
 
 
-def unsupported(loc: Location, what: str, hint: str | None = None) -> NoReturn:
+def refuse_unsupported(loc: Location, what: str, hint: str | None = None) -> NoReturn:
     """Refuse a part of D; `what` ends in its verb."""
     refuse("D_UNSUPPORTED", loc, f"{what} not supported", hint)
 
@@ -289,14 +289,14 @@ class PreprocessError(Exception):
     """The preprocessor could not do its work; the message is dtrace's, after the script's name."""
 
 
-_SHOWN = 2000  # characters of a line
+_LINE_MAX = 2000  # characters of a line
 
 
-def underlined(text: str, column: int, length: int) -> list[str]:
+def underline(text: str, column: int, length: int) -> list[str]:
     """A source line and the line under it that marks `length` characters from `column`; of a line without end the part around it."""
-    if len(text) > _SHOWN:
-        first = max(0, min(column - _SHOWN // 2, len(text) - _SHOWN))
-        text, column = text[first : first + _SHOWN], column - first
+    if len(text) > _LINE_MAX:
+        first = max(0, min(column - _LINE_MAX // 2, len(text) - _LINE_MAX))
+        text, column = text[first : first + _LINE_MAX], column - first
     length = max(1, min(length, len(text) - column))
     before, marked = (
         decode_source_text(text[:column]),

@@ -8,10 +8,16 @@ it, and a division by a constant zero is an error of the parse.
 Always: a value is a 64-bit register, as at run time (0 … 2^64-1); its type decides the sign.
 """
 
+from __future__ import annotations
+
 from pydtrace.program import d_types as t
 
 from . import ast
 from .compile_errors import CompileError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .front.source_text import Location
 
 MASK = (1 << 64) - 1
 
@@ -26,18 +32,18 @@ _candidates = (
 )
 
 
-def signed(value):
+def to_signed(value: int) -> int:
     """A register's value read as signed."""
     return value - (1 << 64) if value >> 63 else value
 
 
-def literal(loc, value, type):
+def make_literal(loc: Location, value: int, type: t.Integer) -> ast.IntLit:
     node = ast.IntLit(loc, value & MASK, None)
     node.type = type
     return node
 
 
-def integer(loc, parsed):
+def make_integer(loc: Location, parsed: tuple[int, bool, str, str]) -> ast.IntLit:
     """The IntLit of an integer token: (value, decimal, suffix, sign).  C99 6.4.4.1, and as dtrace has it with U:
     0x1ffffffffU is a long, 0x1ffffffffu an unsigned one."""
     value, decimal, suffix, sign = parsed
@@ -45,13 +51,13 @@ def integer(loc, parsed):
     step = 2 if decimal or suffix.startswith("u") else 1
     for type, limit in _candidates[first::step]:
         if value <= limit:
-            node = literal(loc, value, type)
-            return unary(loc, sign, node) if sign else node
+            node = make_literal(loc, value, type)
+            return fold_unary(loc, sign, node) if sign else node
     message = f"integer constant 0x{value:x} cannot be represented in any built-in integral type"
     raise CompileError("D_INT_OFLOW", loc, message, "append u to make it unsigned")
 
 
-def unary(loc, op, operand):
+def fold_unary(loc: Location, op: str, operand: ast.Expr) -> ast.Expr:
     """The node of a unary operator."""
     if type(operand) is ast.IntLit and op in "+-~!":
         value, kind = operand.value, operand.type
@@ -63,11 +69,11 @@ def unary(loc, op, operand):
             value = ~value & MASK
         elif op == "!":
             value = int(not value)
-        return literal(loc, value, kind)
+        return make_literal(loc, value, kind)
     return ast.Unary(loc, op, operand)
 
 
-def _divide(left, right):
+def _divide_towards_zero(left: int, right: int) -> int:
     """Division that rounds towards zero, as C's."""
     quotient = abs(left) // abs(right)
     return -quotient if (left < 0) != (right < 0) else quotient
@@ -94,50 +100,50 @@ _ordered = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
-_division = {"/": _divide, "%": lambda a, b: a - b * _divide(a, b)}
+_division = {"/": _divide_towards_zero, "%": lambda a, b: a - b * _divide_towards_zero(a, b)}
 
 
-def binary(loc, op, left, right):
+def fold_binary(loc: Location, op: str, left: ast.Expr, right: ast.Expr) -> ast.Expr:
     """The node of a binary operator."""
     check_division(loc, op, right)
     if type(left) is not ast.IntLit or type(right) is not ast.IntLit:
         return ast.Binary(loc, op, left, right)
     a, b, common = left.value, right.value, t.promote_types(left.type, right.type)
     if op in _plain:
-        return literal(loc, _plain[op](a, b), common)
+        return make_literal(loc, _plain[op](a, b), common)
     if op in _truth:
-        return literal(loc, int(_truth[op](a, b)), t.INT)
+        return make_literal(loc, int(_truth[op](a, b)), t.INT)
     if op == "<<":
-        return literal(loc, a << (b & 63), left.type)
+        return make_literal(loc, a << (b & 63), left.type)
     if op == ">>":
-        return literal(loc, a >> (b & 63), left.type)
+        return make_literal(loc, a >> (b & 63), left.type)
     if common.signed:
-        a, b = signed(a), signed(b)
+        a, b = to_signed(a), to_signed(b)
     if op in _ordered:
-        return literal(loc, int(_ordered[op](a, b)), t.INT)
-    return literal(loc, _division[op](a, b), common)
+        return make_literal(loc, int(_ordered[op](a, b)), t.INT)
+    return make_literal(loc, _division[op](a, b), common)
 
 
-def check_division(loc, op, right):
+def check_division(loc: Location, op: str, right: ast.Expr) -> None:
     if type(right) is ast.IntLit and right.value == 0 and op in ("/", "%", "/=", "%="):
         raise CompileError("D_DIV_ZERO", loc, "expression contains division by zero")
 
 
-def ternary(loc, cond, then, otherwise):
+def fold_ternary(loc: Location, cond: ast.Expr, then: ast.Expr, otherwise: ast.Expr) -> ast.Expr:
     """The node of ?:, or the branch that a constant condition leaves."""
     if type(cond) is ast.IntLit:
         return then if cond.value else otherwise
     return ast.Ternary(loc, cond, then, otherwise)
 
 
-def cast(loc, operand, to):
+def fold_cast(loc: Location, operand: ast.IntLit, to: t.Integer) -> ast.IntLit:
     """An integer constant converted to an integer type."""
-    return literal(loc, convert(operand.value, operand.type, to), to)
+    return make_literal(loc, convert_value(operand.value, operand.type, to), to)
 
 
-def convert(value, source, to):
+def convert_value(value: int, source: t.Integer, to: t.Integer) -> int:
     """A register's value after a conversion between integer types: cut only where dtrace cuts."""
-    if not cuts(source, to):
+    if not changes_register(source, to):
         return value
     value &= (1 << 8 * to.size) - 1
     if to.signed and value >> (8 * to.size - 1):
@@ -145,7 +151,7 @@ def convert(value, source, to):
     return value & MASK
 
 
-def cuts(source, to):
+def changes_register(source: t.Integer, to: t.Integer) -> bool:
     """True if a conversion between integer types changes the register."""
     if to.size == 8:
         return False

@@ -6,10 +6,20 @@ Always: the offsets of global and this-> variables are those that dtrace gives t
 program mentions them; our own layout is another one.
 """
 
+from __future__ import annotations
+
 from pydtrace.program import d_types as t
 
 from . import ast
-from .code.argument_demand import walk
+from .code.argument_demand import walk_nodes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..program.program import Program
+    from .types.resolve import ProgramNames
 
 HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
 _FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D
@@ -43,7 +53,7 @@ _BUILTINS = [
     "execargs",
 ]
 _FIRST_BUILTIN = 0x100
-_OWN_NAMES = {"__curthread": "curthread"}
+_DISPLAY_NAMES = {"__curthread": "curthread"}
 _ORDER = ("self", "task", "agg", "builtin", "global", "this")
 _SCOPES = {
     "self": "tls",
@@ -55,11 +65,11 @@ _SCOPES = {
 }
 
 
-def report(clauses, program, names):
-    """The text for all clauses.  names: resolve.Names, which has the variables in the order of their making."""
+def format_disassembly(clauses, program: Program, names: ProgramNames):
+    """The text for all clauses.  names: resolve.ProgramNames, which has the variables in the order of their making."""
     from pydtrace.bpf.disasm import disassemble
 
-    places = _places(names, program.strsize)
+    places = _assign_offsets(names, program.strsize)
     maps = [m.name for m in program.maps]
     parts = []
     for clause, compiled in zip(clauses, program.clauses):
@@ -67,16 +77,16 @@ def report(clauses, program, names):
         parts.append(
             f"\nDisassembly of clause {compiled.index}, {probes}:\n{disassemble(compiled.code, maps)}\n"
         )
-        parts.append(_table(clause, len(compiled.code), places, program.strsize))
+        parts.append(_format_table(clause, len(compiled.code), places, program.strsize))
     return "\n".join(part for part in parts if part)
 
 
-def _extent(type, strsize):
+def _variable_size(type, strsize):
     """Bytes of a variable."""
     return 8 if type is None else strsize if type.is_string else t.embedded_size(type)
 
 
-def _places(names, strsize):
+def _assign_offsets(names: ProgramNames, strsize):
     """{symbol: (id, offset)}"""
     found = {}
     for scope in ("global", "this", "self", "task"):
@@ -87,14 +97,14 @@ def _places(names, strsize):
             if scope in ("self", "task"):
                 found[symbol] = (number, 0)
                 continue
-            align = _align(symbol.type)
+            align = _alignment_of(symbol.type)
             end = -(-end // align) * align
             found[symbol] = (number, end)
-            end += _extent(symbol.type, strsize)
+            end += _variable_size(symbol.type, strsize)
     return found
 
 
-def _align(type):
+def _alignment_of(type):
     if type is None or type.is_record:
         return 8
     if type.is_string:
@@ -102,53 +112,53 @@ def _align(type):
     return max(1, t.embedded_size(type.to) if type.is_array else type.size)
 
 
-def _table(clause, size, places, strsize):
+def _format_table(clause, size, places, strsize):
     rows, seen = [], {}
-    for node, written in _uses(clause):
+    for node, written in _iter_uses(clause):
         key = node.row if node.__class__ is ast.Builtin else node.symbol
         flags = seen.setdefault(key, [node, set()])
         flags[1].add("w" if written else "r")
     for key, (node, flags) in seen.items():
-        rows.append(_row(key, node, flags, f"[0-{size}]", places, strsize))
+        rows.append(_format_row(key, node, flags, f"[0-{size}]", places, strsize))
     if not rows:
         return ""
     rows.sort(key=lambda row: row[0])
     return "\n".join([HEADING, *(text for _, text in rows)]) + "\n"
 
 
-def _uses(clause):
+def _iter_uses(clause) -> Iterator[Any]:
     """(node, True where it is written) of the variables of a clause; of one whose part is assigned to the address is
     read, so to speak."""
     whole = (ast.Var, ast.AssocRef)
     targets = set()
-    for node in walk(clause):
+    for node in walk_nodes(clause):
         if node.__class__ is ast.Assign and node.target.__class__ in whole:
             targets.add(id(node.target))
         if node.__class__ is ast.Var and "#" in node.symbol.name:
             continue  # the compiler's own
         if node.__class__ in (ast.Var, ast.AssocRef, ast.Builtin, ast.AggRef):
             yield node, id(node) in targets
-    for node in walk(clause):  # a compound assignment reads the node that it writes
+    for node in walk_nodes(clause):  # a compound assignment reads the node that it writes
         if node.__class__ is not ast.Assign or node.target.__class__ not in whole:
             continue
-        if any(below is node.target for below in walk(node.value)):
+        if any(below is node.target for below in walk_nodes(node.value)):
             yield node.target, False
 
 
-def _row(key, node, flags, span, places, strsize):
+def _format_row(key, node, flags, span, places, strsize):
     """(what sorts it, the text) of a variable."""
     kind, scope, flag, offset, name = "scl", "builtin", "/".join(sorted(flags)), "", key.name
     if node.__class__ is ast.AggRef:
         kind, scope, flag, number, offset = "agg", "agg", "", key.ident, 0
         type = "any (unknown) by ref (size 0)"
     elif node.__class__ is ast.Builtin:
-        name = _OWN_NAMES.get(name, name)
+        name = _DISPLAY_NAMES.get(name, name)
         number = _FIRST_BUILTIN + _BUILTINS.index(name) if name in _BUILTINS else 0
-        type = _type(key.type, strsize)
+        type = _format_type(key.type, strsize)
     else:
         scope, (number, offset) = key.scope, places.get(key, (0, 0))
         kind = "arr" if key.keys is not None else "scl"
-        type = _type(key.type, strsize)
+        type = _format_type(key.type, strsize)
     order = (_ORDER.index(scope), number)
     text = (
         f"{name:<16} {number:<4x} {offset:<6} {kind} {_SCOPES[scope]} {span:<11} {flag:<4} {type}"
@@ -156,7 +166,7 @@ def _row(key, node, flags, span, places, strsize):
     return order, text
 
 
-def _type(type, strsize):
+def _format_type(type, strsize) -> str:
     if type.is_string:
         return f"string (unknown) by ref (size {strsize})"
     if type.is_record or type.is_array:

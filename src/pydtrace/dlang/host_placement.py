@@ -14,7 +14,7 @@ from pydtrace.program.program import WRITES
 
 from . import ast
 from .compile_errors import refuse
-from .front.lexer import Variable
+from .front.lexer import MacroVariable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,26 +38,28 @@ _CHOICE = (
 )
 
 
-def declare(compiler: Compiler, name: str, width: int, where: str) -> None:
+def declare_host(compiler: Compiler, name: str, width: int, where: str) -> None:
     """Make `host` a name of D.  Where the clauses of a host run it is a constant, empty at the coordinator, whose name is a list; width:
     of the longest name, so that records have the same layout on all hosts.  Where those of all hosts run it is a variable, which the
     engine sets.  where: what messages about it name."""
     if name or compiler.options.get("hostmode") != CENTRAL:
-        compiler.declare(f'inline string {_HOST} = "{name}";\n', where)
+        compiler.add_library(f'inline string {_HOST} = "{name}";\n', where)
         compiler.names.inlines[_HOST].value.value = name.encode().ljust(width, b"\0")
     else:
-        compiler.macros["target"] = Variable(_TARGET, "*")  # where the clauses of several hosts run
-        compiler.declare(f"string {_HOST}; int {_TARGET};\n", where)
+        compiler.macros["target"] = MacroVariable(
+            _TARGET, "*"
+        )  # where the clauses of several hosts run
+        compiler.add_library(f"string {_HOST}; int {_TARGET};\n", where)
 
 
-def finish(compiler: Compiler, sides: Sides, hosts: str) -> Any:
+def finish_program(compiler: Compiler, sides: Sides, hosts: str) -> Any:
     """The program of all texts; hosts: what `sides` calls them."""
     mode = compiler.options.get("hostmode")
     if mode == CENTRAL:
         _check_central(compiler.items, sides, hosts)
     else:
-        _check(compiler.items, sides, hosts, mode is None)
-    program = compiler.finish()
+        _check_partial(compiler.items, sides, hosts, mode is None)
+    program = compiler.generate_program()
     program.host, program.target = (
         getattr(compiler.names.scopes["global"].get(name), "slot", None)
         for name in (_HOST, _TARGET)
@@ -79,7 +81,7 @@ def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
                     "with -x hostmode=central, probes of $target and of others can not be had together",
                     "which of a host's processes is its $target is known there alone",
                 )
-        for node in _nodes(clause):
+        for node in _walk_nodes(clause):
             _check_node(node, hosts in where)
 
 
@@ -88,39 +90,39 @@ def _names_processes(probe: ast.ProbeDesc) -> bool:
     return probe.name != "ERROR" and not probe.name.startswith("profile-")
 
 
-def _check_node(node: ast.Node, is_there: bool) -> None:
+def _check_node(node: ast.Node, on_hosts: bool) -> None:
     if isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope in ("self", "task"):
-        node.symbol.by_host = True
-    elif isinstance(node, ast.Assign) and (name := str(_global(node.target) or "")) in (
+        node.symbol.is_per_host = True
+    elif isinstance(node, ast.Assign) and (name := str(_global_symbol(node.target) or "")) in (
         _HOST,
         _TARGET,
     ):
         refuse("D_UNSUPPORTED", node.loc, f"{name} can not be assigned")
-    elif isinstance(node, ast.Call) and is_there:
+    elif isinstance(node, ast.Call) and on_hosts:
         _check_action(node)
 
 
 # --- each host its own ----------------------------------------------------------------------------------
-def _check(items: list[ast.Node], sides: Sides, hosts: str, asks: bool) -> None:
+def _check_partial(items: list[ast.Node], sides: Sides, hosts: str, must_choose: bool) -> None:
     """asks: what is a host's own is to be asked for."""
     targets = set()
     assigned: dict[Any, tuple[ast.Node, frozenset[str]]] = {}
     used: list[tuple[Any, ast.Node, frozenset[str]]] = []
     for clause in (item for item in items if item.__class__ is ast.Clause):
         where = sides(clause.probes)  # type: ignore[attr-defined]
-        for node in _nodes(clause):
-            if isinstance(node, ast.Assign) and (symbol := _global(node.target)):
+        for node in _walk_nodes(clause):
+            if isinstance(node, ast.Assign) and (symbol := _global_symbol(node.target)):
                 targets.add(id(node.target))
                 first, before = assigned.get(symbol, (node, frozenset()))
                 assigned[symbol] = first, before | where
-            elif symbol := _global(node):
+            elif symbol := _global_symbol(node):
                 used.append((symbol, node, where))
             elif isinstance(node, ast.Call) and hosts in where:
                 _check_action(node)
     for symbol, node, where in used:
         if symbol in assigned and len(where | assigned[symbol][1]) > 1:
-            _refuse(symbol, node, where, *assigned[symbol])
-        if asks and symbol in assigned and hosts in where and id(node) not in targets:
+            _refuse_shared(symbol, node, where, *assigned[symbol])
+        if must_choose and symbol in assigned and hosts in where and id(node) not in targets:
             refuse(
                 "D_UNSUPPORTED",
                 node.loc,
@@ -129,15 +131,19 @@ def _check(items: list[ast.Node], sides: Sides, hosts: str, asks: bool) -> None:
             )
 
 
-def _refuse(
-    symbol: Any, node: ast.Node, where: frozenset[str], assignment: ast.Node, there: frozenset[str]
+def _refuse_shared(
+    symbol: Any,
+    node: ast.Node,
+    where: frozenset[str],
+    assignment: ast.Node,
+    assigned_on: frozenset[str],
 ) -> None:
-    line = assignment.loc.source.place(assignment.loc.start)[1]
-    message = f"with --hosts, {symbol} can not be used by {_named(where)}: it is assigned by {_named(there)} (line {line})"
+    line = assignment.loc.source.find_position(assignment.loc.start)[1]
+    message = f"with --hosts, {symbol} can not be used by {_join_names(where)}: it is assigned by {_join_names(assigned_on)} (line {line})"
     refuse("D_UNSUPPORTED", node.loc, message, _HINT)
 
 
-def _named(sides: frozenset[str]) -> str:
+def _join_names(sides: frozenset[str]) -> str:
     return " and ".join(sorted(sides))
 
 
@@ -151,7 +157,7 @@ def _check_action(call: ast.Call) -> None:
             f"with --hosts, {row.name}() can not be had",
             "no other host is told to write into a process",
         )
-    done_here = row.is_action and row.records and not row.is_value and not row.ends
+    done_here = row.is_action and row.has_record and not row.is_value and not row.ends_tracing
     if done_here and not any(arg.__class__ is ast.AggRef for arg in call.args):
         refuse(
             "D_UNSUPPORTED",
@@ -161,18 +167,18 @@ def _check_action(call: ast.Call) -> None:
         )
 
 
-def _global(node: Any) -> Any:
+def _global_symbol(node: Any) -> Any:
     """The symbol of a global variable, or None."""
     is_variable = isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "global"
     return node.symbol if is_variable else None
 
 
-def _nodes(node: Any) -> Iterator[Any]:
+def _walk_nodes(node: Any) -> Iterator[Any]:
     """A node and all below it."""
     if isinstance(node, (list, tuple)):
         for each in node:
-            yield from _nodes(each)
+            yield from _walk_nodes(each)
     elif isinstance(node, ast.Node):
         yield node
         for name in node.fields:
-            yield from _nodes(getattr(node, name))
+            yield from _walk_nodes(getattr(node, name))

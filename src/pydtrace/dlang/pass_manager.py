@@ -8,7 +8,7 @@ is called with the values that it needs, by name, and with nothing else.
 
 from __future__ import annotations
 
-from .compiler_limits import MOST_BYTES
+from .compiler_limits import TEXT_BYTES_MAX
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import ast
     from .front.libraries import Libraries
     from .front.source_text import Source
-    from .types.resolve import Names
+    from .types.resolve import ProgramNames
 
 
 class PassError(Exception):
@@ -37,37 +37,37 @@ class Pass:
         self.name, self.needs, self.makes, self.function = name, needs, makes, function
 
 
-class Passes:
+class PassList:
     """A list of passes over given `inputs` (names)."""
 
     def __init__(self, inputs: Iterable[str]) -> None:
         self.inputs = tuple(inputs)
         self.passes: list[Pass] = []
 
-    def available(self) -> set[str]:
+    def available_values(self) -> set[str]:
         return {*self.inputs, *(p.makes for p in self.passes)}
 
-    def add(
+    def add_pass(
         self, name: str, needs: Iterable[str], makes: str, function: Callable[..., Any]
-    ) -> Passes:
+    ) -> PassList:
         """Register a pass at the end of the list; returns the list."""
         needs = tuple(needs)
-        missing = [need for need in needs if need not in self.available()]
+        missing = [need for need in needs if need not in self.available_values()]
         if missing:
             raise PassError(
                 f"pass {name} needs {', '.join(missing)}, which no pass before it makes"
             )
-        if makes in self.available():
+        if makes in self.available_values():
             raise PassError(f"pass {name} makes {makes}, which is there already")
         self.passes.append(Pass(name, needs, makes, function))
         return self
 
-    def upto(self, name: str) -> Passes:
+    def up_to(self, name: str) -> PassList:
         """The list up to and including the pass of this name."""
         names = [p.name for p in self.passes]
         if name not in names:
             raise PassError(f"there is no pass {name}; the passes are {', '.join(names)}")
-        found = Passes(self.inputs)
+        found = PassList(self.inputs)
         found.passes = self.passes[: names.index(name) + 1]
         return found
 
@@ -88,12 +88,14 @@ class Passes:
 # --- of one text ---------------------------------------------------------------------------
 
 
-def preprocess(text: str | bytes, name: str | None, options: Any, library: str | None) -> Source:
+def preprocess_text(
+    text: str | bytes, name: str | None, options: Any, library: str | None
+) -> Source:
     """A script goes through cpp(1) under -C."""
     from .front.source_text import Source
 
     if name is not None and library is None and options.get("cpp"):
-        from .front.preprocess import preprocess as run
+        from .front.preprocess import run_preprocessor as run
 
         text = run(
             text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"), options
@@ -101,27 +103,27 @@ def preprocess(text: str | bytes, name: str | None, options: Any, library: str |
     return Source(text, name)
 
 
-def declare(
-    source: Source, names: Names, options: Any, library: str | None, libraries: Libraries
-) -> Names:
+def read_libraries(
+    source: Source, names: ProgramNames, options: Any, library: str | None, libraries: Libraries
+) -> ProgramNames:
     """What libraries declare is there before the text is read."""
-    source.budget = names.budget
-    if len(source.text) > MOST_BYTES:
-        from .compile_errors import unsupported
+    source.limits = names.limits
+    if len(source.text) > TEXT_BYTES_MAX:
+        from .compile_errors import refuse_unsupported
         from .front.source_text import Location
 
-        unsupported(
+        refuse_unsupported(
             Location(source, 0, 0, 0),
-            f"a text of {len(source.text)} bytes, more than {MOST_BYTES}, is",
+            f"a text of {len(source.text)} bytes, more than {TEXT_BYTES_MAX}, is",
         )
     if library is None:
-        libraries.read_for(source, names, options)
+        libraries.read_needed(source, names, options)
     return names
 
 
-def parse(
+def parse_source(
     source: Source,
-    declared: Names,
+    declared: ProgramNames,
     options: Any,
     macros: dict[str, int],
     arguments: list[str],
@@ -145,16 +147,16 @@ def parse(
     return tree
 
 
-def types(tree: ast.Unit, names: Names) -> ast.Unit:
-    from .types.typecheck import check
+def check_types(tree: ast.Unit, names: ProgramNames) -> ast.Unit:
+    from .types.typecheck import check_unit
 
-    typed: ast.Unit = check(tree, names)
+    typed: ast.Unit = check_unit(tree, names)
     names.check_pragmas()
     return typed
 
 
-def lower(typed: ast.Unit) -> ast.Unit:
-    from .types.lower import lower as run
+def lower_tree(typed: ast.Unit) -> ast.Unit:
+    from .types.lower import lower_unit as run
 
     lowered: ast.Unit = run(typed)
     return lowered
@@ -163,9 +165,9 @@ def lower(typed: ast.Unit) -> ast.Unit:
 TREES = ("parse", "types", "lower")  # the passes that make a tree, in dtrace's order
 
 
-def front_end() -> Passes:
+def front_end() -> PassList:
     """The passes from a text to the tree that code generation takes."""
-    passes = Passes(
+    passes = PassList(
         (
             "text",
             "name",
@@ -178,30 +180,35 @@ def front_end() -> Passes:
             "libraries",
         )
     )
-    passes.add("preprocess", ("text", "name", "options", "library"), "source", preprocess)
-    passes.add(
-        "libraries", ("source", "names", "options", "library", "libraries"), "declared", declare
+    passes.add_pass("preprocess", ("text", "name", "options", "library"), "source", preprocess_text)
+    passes.add_pass(
+        "libraries",
+        ("source", "names", "options", "library", "libraries"),
+        "declared",
+        read_libraries,
     )
-    passes.add(
+    passes.add_pass(
         "parse",
         ("source", "declared", "options", "macros", "arguments", "probe_level", "library"),
         "tree",
-        parse,
+        parse_source,
     )
-    passes.add("types", ("tree", "names"), "typed", types)
-    passes.add("lower", ("typed",), "lowered", lower)
+    passes.add_pass("types", ("tree", "names"), "typed", check_types)
+    passes.add_pass("lower", ("typed",), "lowered", lower_tree)
     return passes
 
 
 # --- of all texts ----------------------------------------------------------------------------
 
 
-def generate(unit: ast.Unit, options: Any) -> Any:
-    from .code.codegen import generate as run
+def generate_program(unit: ast.Unit, options: Any) -> Any:
+    from .code.codegen import generate_program as run
 
     return run(unit, options)
 
 
-def back_end() -> Passes:
+def back_end() -> PassList:
     """The passes from the trees of all texts to the program.Program."""
-    return Passes(("unit", "options")).add("generate", ("unit", "options"), "program", generate)
+    return PassList(("unit", "options")).add_pass(
+        "generate", ("unit", "options"), "program", generate_program
+    )

@@ -4,17 +4,23 @@
 In: a tree or a Program.  Out: text.
 """
 
+from __future__ import annotations
+
 from . import ast
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..program.program import Program
 
-def tree(node):
+
+def format_tree(node: ast.Unit) -> str:
     """A tree, one node a line, indented by its depth."""
     lines = []
-    _tree(node, "", 0, lines)
+    _format_node(node, "", 0, lines)
     return "\n".join(lines)
 
 
-def _tree(node, label, depth, lines):
+def _format_node(node: ast.Node, label: str, depth: int, lines: list[str]) -> None:
     kind = getattr(node, "type", None)
     plain, below = [], []
     for field in node.fields:
@@ -33,10 +39,10 @@ def _tree(node, label, depth, lines):
     lines.append(text)
     for name, value in below:
         if isinstance(value, ast.Node):
-            _tree(value, name, depth + 1, lines)
+            _format_node(value, name, depth + 1, lines)
 
 
-def code(program):
+def format_code(program: Program) -> str:
     """The eBPF of all clauses."""
     from pydtrace.bpf.disasm import disassemble
 

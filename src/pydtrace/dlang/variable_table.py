@@ -1,6 +1,6 @@
 """Variables and aggregations: what names resolve to.
 
-Made by resolve.Names, typed by the types pass, placed by layout.
+Made by resolve.ProgramNames, typed by the types pass, placed by layout.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .front.source_text import Location
 
 
-def kind_of(keys: list[Any] | None) -> str:
+def variable_kind(keys: list[Any] | None) -> str:
     """What dtrace calls a variable with these key types."""
     return "scalar" if keys is None else "associative array"
 
@@ -32,15 +32,25 @@ class Variable:
     by_host: of self-> and task->: threads of several hosts fire here (dlang/host_placement.py).
     """
 
-    __slots__ = ("scope", "name", "type", "keys", "loc", "known", "slot", "allocated", "by_host")
+    __slots__ = (
+        "scope",
+        "name",
+        "type",
+        "keys",
+        "loc",
+        "is_known",
+        "slot",
+        "is_allocated",
+        "is_per_host",
+    )
 
     def __init__(
         self, scope: str, name: str, loc: Location, type: Type | None = None, keys: Any = None
     ) -> None:
         self.scope, self.name, self.loc, self.type, self.keys = scope, name, loc, type, keys
-        self.known = self.by_host = False
+        self.is_known = self.is_per_host = False
         self.slot: int | None = None
-        self.allocated: bool | None = None
+        self.is_allocated: bool | None = None
 
     def __str__(self) -> str:
         return self.name if self.scope == "global" else f"{self.scope}->{self.name}"
@@ -51,14 +61,14 @@ class Aggregation:
     and one tuple of key types.  `ident` counts from 1 in the order of first use; `constant`: the Call
     that params were read from, None until then."""
 
-    __slots__ = ("name", "ident", "row", "params", "constant", "keys", "loc", "map")
+    __slots__ = ("name", "ident", "row", "params", "first_call", "keys", "loc", "map")
 
     def __init__(self, name: str, ident: int, loc: Location) -> None:
         self.name, self.ident, self.loc = name, ident, loc
         self.row: Any = None
         self.keys: list[Type] | None = None
         self.map: int | None = None
-        self.constant: ast.Call | None = None
+        self.first_call: ast.Call | None = None
         self.params: tuple[int, ...] = ()
 
 

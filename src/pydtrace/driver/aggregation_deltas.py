@@ -47,4 +47,4 @@ class AggregationDeltas:
 
     @staticmethod
     def _subtract_previous(definition: AggDef, old: Words | None, new: Words) -> Any:
-        return new if old is None else definition.row.came(old, new)
+        return new if old is None else definition.row.mergeable_delta(old, new)

@@ -60,7 +60,7 @@ class AggregationState:
         """[(key, value)] as they are now."""
         found = self.engine.items(aggdef.map)
         if not found and aggdef.ident in self._cleared:
-            found = [(b"", bytes(8 * aggdef.row.words(aggdef.params)))]
+            found = [(b"", bytes(8 * aggdef.row.count_words(aggdef.params)))]
         if aggdef.ident not in self._grouped:
             return found
         self.symbols.forget_representatives()

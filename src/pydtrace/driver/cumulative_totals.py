@@ -74,7 +74,7 @@ class CurrentTotals(CumulativeTotals):
 def _merge_values(several: list[Any]) -> Any:
     """One value of several that are each of something."""
     first = several[0]
-    return first.row.value(
+    return first.row.make_value(
         getattr(first, "params", ()), merge_words(first.row, [value.words for value in several])
     )
 

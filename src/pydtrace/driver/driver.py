@@ -15,7 +15,7 @@ import os
 import time
 
 from pydtrace.dlang import buffer_limits
-from pydtrace.dlang.front.probe_descriptions import OWN, unmatched
+from pydtrace.dlang.front.probe_descriptions import FIXED_PROBES, unmatched_error
 from pydtrace.dtrace_text.runtime_errors import (
     format_drops,
     format_maybe_truncated,
@@ -105,7 +105,7 @@ class Driver:
             return
         for description, count in self.engine.matched:
             if count == 0 and description not in self.engine.pending_descriptions:
-                raise unmatched(
+                raise unmatched_error(
                     description,
                     self._find_hint(description) or self._listing_hint,
                     self.engine.function_sizes,
@@ -133,7 +133,10 @@ class Driver:
         if "replay" in self.options:
             return []
         try:
-            return [*OWN, *list_probes(self.options, Targets(), widen_description(description))]
+            return [
+                *FIXED_PROBES,
+                *list_probes(self.options, Targets(), widen_description(description)),
+            ]
         except (EngineError, OSError):  # what is wrong is told as it is
             return []
 
@@ -149,7 +152,7 @@ class Driver:
             raise EngineError(
                 f"could not enable tracing: Destructive actions not allowed{self._destructive_hint}"
             )
-        if no_room := buffer_limits.complaint(self.program):
+        if no_room := buffer_limits.find_error(self.program):
             raise EngineError(f"could not enable tracing: {no_room}")
 
     def begin(self, sink: Sink) -> None:
@@ -175,7 +178,7 @@ class Driver:
         if sink.formatter and not self._speculations:
             engine.set_formatter(sink.formatter)
         if engine.name != "dtrace":  # which says it by itself
-            for text in buffer_limits.changes(
+            for text in buffer_limits.find_changes(
                 self.program.options, "_DTRACE_TESTING" in os.environ
             ):
                 sink.notice(text)

@@ -123,7 +123,7 @@ class FormatRenderer:
                 tables.append(format_value(aggdef, decoded, divisor))
             else:
                 signed = conversion.row.letter == "d"
-                body += struct.pack("=q", aggdef.row.printed(decoded, divisor, signed))
+                body += struct.pack("=q", aggdef.row.printf_number(decoded, divisor, signed))
         header = struct.pack("=II", p.RECORD_DATA + len(body), number).ljust(p.RECORD_DATA, b"\0")
         return self._run_formatter(header + body, tables)
 
@@ -260,7 +260,7 @@ def _split_format(
             pending.append(conversion)
             data += taken
         elif (
-            aggdefs[index].row.increments or aggdefs[index].row.is_float
+            aggdefs[index].row.takes_increment or aggdefs[index].row.is_float
         ):  # a distribution, or what C does not print
             data += taken
             insert(conversion.prefix, index, conversion if aggdefs[index].row.is_float else None)

@@ -46,9 +46,9 @@ class TableStyle:
 
     def find_table(self, aggdef: AggDef) -> Table | None:
         """The function that makes the table of an aggregation, or None."""
-        if self.hist and aggdef.keys and aggdef.row.has_bars:
+        if self.hist and aggdef.keys and aggdef.row.has_agghist:
             return render_agghist
-        return render_aggpack if self.pack and aggdef.row.packing else None
+        return render_aggpack if self.pack and aggdef.row.make_packing else None
 
     @property
     def uses_blocks(self) -> bool:
@@ -107,7 +107,7 @@ def render_aggpack(
     style: TableStyle,
 ) -> bytes:
     """aggpack; what normalize() said is not heeded, since only the form and the number of values are shown."""
-    packing = aggdef.row.packing(aggdef.params, [row.values[0] for row in rows])
+    packing = aggdef.row.make_packing(aggdef.params, [row.values[0] for row in rows])
     first, last, right = packing.first, packing.last, packing.right
     lines = [
         b"\n%*b %*b .%b. %-*b | count\n"

@@ -120,13 +120,15 @@ def _format_cpu_part(
     aggdef: AggDef, cpu: int, value: bytes | None, normal: int, zoom: bool
 ) -> bytes:
     """What one CPU has of a value, as an aggregation shows it that is empty where this CPU has nothing."""
-    decoded = aggdef.row.decode(value or bytes(8 * aggdef.row.words(aggdef.params)), aggdef.params)
+    decoded = aggdef.row.decode(
+        value or bytes(8 * aggdef.row.count_words(aggdef.params)), aggdef.params
+    )
     return b"\n    [CPU %d]" % cpu + format_value(aggdef, decoded, normal, zoom)
 
 
 def format_value(aggdef: AggDef, decoded: Any, normal: int, zoom: bool = False) -> bytes:
     """One value in its default form."""
-    shown: bytes = aggdef.row.show(decoded, normal, aggdef.params, zoom)
+    shown: bytes = aggdef.row.format_value(decoded, normal, aggdef.params, zoom)
     return shown
 
 
@@ -140,7 +142,7 @@ def sort_rows(aggregations: Joined, order: SortOrder) -> list[Row]:
             if row is None:
                 row = found[key] = Row(
                     key,
-                    [other.row.zero(other.params) for other, _ in aggregations],
+                    [other.row.absent_value(other.params) for other, _ in aggregations],
                     [False] * len(aggregations),
                 )
             row.values[index] = decode(value, aggdef.params)
@@ -159,7 +161,7 @@ def _make_sort_key(aggdefs: list[AggDef], order: SortOrder) -> Callable[[Row], A
     readers = readers[start:] + readers[:start]
     first = order.position if order.position < len(aggdefs) else 0
     indexes = [*range(first, len(aggdefs)), *range(first)]
-    ranks = [(index, aggdefs[index].row.rank, aggdefs[index].params) for index in indexes]
+    ranks = [(index, aggdefs[index].row.sort_key, aggdefs[index].params) for index in indexes]
 
     def rank(row: Row) -> Any:
         keys = [read(row.key) for read in readers]

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any
 
-from pydtrace.dlang.host_placement import declare
+from pydtrace.dlang.host_placement import declare_host
 from pydtrace.hosts import hostlist
 from pydtrace.hosts.connection import HostConnection
 from pydtrace.hosts.request import Request, make_request
@@ -41,7 +41,7 @@ class ErlangCluster:
                 self.pids[name] = pid
 
     def declare_hosts(self, compiler: Any) -> None:
-        declare(compiler, "", _MAX_NODE_NAME, "erltrace:cluster")
+        declare_host(compiler, "", _MAX_NODE_NAME, "erltrace:cluster")
 
     def make_request(
         self, program: Program, options: Mapping[str, Any], script: bytes, arguments: list[str]

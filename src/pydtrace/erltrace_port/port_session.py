@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydtrace._tracer import find_rundir, list_probes
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError, LibraryError
-from pydtrace.dlang.host_placement import finish as finish_for_hosts
+from pydtrace.dlang.host_placement import finish_program as finish_for_hosts
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
@@ -110,7 +110,7 @@ class Session:
 
     def _compile_script(self, target: int) -> Program:
         compiler = Compiler(self._options, default_macros(target), kernel=KernelBtf())
-        compiler.names.told = (
+        compiler.names.reported_arguments = (
             probe_signatures.default_signatures()
             if self._cluster
             else probe_signatures.signatures_of_processes(self._options, self._pids)
@@ -119,11 +119,11 @@ class Session:
         try:
             if self._cluster:
                 self._cluster.declare_hosts(compiler)
-            compiler.add(self._script or b"", None)
+            compiler.compile_text(self._script or b"", None)
             program: Program = (
                 finish_for_hosts(compiler, placement.clause_placement, placement.HOSTS)
                 if self._cluster
-                else compiler.finish()
+                else compiler.generate_program()
             )
         except CompileError as error:
             raise CommandError(_render_error(error)) from None

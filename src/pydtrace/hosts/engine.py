@@ -120,7 +120,7 @@ class RemoteEngine(EmbeddedEngine):
         self._exit_clauses = {
             each.index
             for each in program.clauses
-            if any(action.row.ends for action in each.actions)
+            if any(action.row.ends_tracing for action in each.actions)
         }
         self._ticks_read = any(
             each.index in self._reading_clauses

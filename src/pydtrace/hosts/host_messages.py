@@ -286,7 +286,7 @@ class Host:
     def _on_delta(self, line: dict[str, Any]) -> None:
         definition = self._engine.definitions[line["name"]]
         if (line["function"], line["params"]) != (
-            definition.row.called,
+            definition.row.function_name,
             list(definition.params or ()),
         ):
             raise ValueError("of another function")

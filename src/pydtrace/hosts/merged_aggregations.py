@@ -31,7 +31,7 @@ class NumberValues:
     """Of a function that is no distribution: its words, as they are."""
 
     def __init__(self, row: Any, params: Any) -> None:
-        self._row, self._size = row, row.words(params)
+        self._row, self._size = row, row.count_words(params)
         self._pack = struct.Struct(f"={self._size}q").pack
 
     def check_words(self, words: Any) -> Sequence[int]:
@@ -55,14 +55,14 @@ class DistributionValues:
     """The same of those, whose words lines have sparse: those before the buckets, then pairs; kept as bytes."""
 
     def __init__(self, row: Any, params: Any) -> None:
-        sparse = _tracer.Sparse(row.head, row.words(params))
+        sparse = _tracer.Sparse(row.header_words, row.count_words(params))
         self._row, self._add, self.check_words, self.encode_words = (
             row,
             sparse.add,
             sparse.check,
             sparse.dense,
         )
-        self._heads = struct.Struct(f"={row.head}q").unpack_from
+        self._heads = struct.Struct(f"={row.header_words}q").unpack_from
 
     def merge_values(self, several: list[bytes]) -> bytes:
         if len(several) == 1:
@@ -156,7 +156,7 @@ class MergedAggregation:
         for slot in self._slots.values():
             slot[:] = [
                 self._values.check_words(
-                    encode_words(row, (0,) * row.words(self._definition.params))
+                    encode_words(row, (0,) * row.count_words(self._definition.params))
                 )
             ]
 

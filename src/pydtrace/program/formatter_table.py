@@ -73,7 +73,7 @@ class _TableBuilder:
     def add_action(self, action: Any) -> None:
         first = len(self.parts)
         kind = p.PRINTS_ITSELF
-        if action.row.prints == p.PRINTS_VALUE and not t.is_real(action.data[0].type):
+        if action.row.printed_by == p.PRINTS_VALUE and not t.is_real(action.data[0].type):
             kind = p.PRINTS_VALUE
             self.add_value(action.data[0], _kind_of_type(action.data[0].type))
         elif prints_format(action):
@@ -107,7 +107,7 @@ class _TableBuilder:
 
 def prints_format(action: p.Action) -> bool:
     """Whether C prints the action's format; it does not know names of addresses."""
-    return action.row.prints == p.PRINTS_FORMAT and not action.fmt.has_named_values
+    return action.row.printed_by == p.PRINTS_FORMAT and not action.fmt.has_named_values
 
 
 def _kind_of_type(type: Any) -> int:

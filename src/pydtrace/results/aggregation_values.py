@@ -35,7 +35,7 @@ class _AggregatedValue:
 
     @property
     def function(self) -> str:
-        return self.row.called  # type: ignore[no-any-return]
+        return self.row.function_name  # type: ignore[no-any-return]
 
     @property
     def n(self) -> int:
@@ -45,7 +45,7 @@ class _AggregatedValue:
     @property
     def mean(self) -> float:
         """The mean of an avg or stddev, not cut to an integer."""
-        mean: float | None = self.row.mean(self.words)
+        mean: float | None = self.row.compute_mean(self.words)
         if mean is None:
             raise AttributeError(f"{self.function}() has no mean")
         return mean
@@ -53,7 +53,7 @@ class _AggregatedValue:
     def merge(self, other: Any) -> Any:
         """What one session would have made that had seen the values of both.  Raises MergeError."""
         _check_same_kind(self, other)
-        return self.row.value((), merge_words(self.row, (self.words, other.words)))
+        return self.row.make_value((), merge_words(self.row, (self.words, other.words)))
 
     def _make_dict(self, value: Any) -> dict[str, Any]:
         return {"function": self.function, "value": value, "words": list(self.words)}
@@ -63,7 +63,7 @@ class Number(_AggregatedValue, int):
     """What count, sum, min, max, avg or stddev gives: an int that knows what it was made of."""
 
     def __new__(cls, row: Any, words: Sequence[int]) -> Number:  # noqa: PYI034
-        self = super().__new__(cls, row.number(words))
+        self = super().__new__(cls, row.compute_number(words))
         self.row, self.words = row, tuple(words)
         return self
 
@@ -76,7 +76,7 @@ class FloatNumber(_AggregatedValue, float):
     kind as far as floating-point addition allows: up to the order of the sums."""
 
     def __new__(cls, row: Any, words: Sequence[int]) -> FloatNumber:  # noqa: PYI034
-        self = super().__new__(cls, row.number(words))
+        self = super().__new__(cls, row.compute_number(words))
         self.row, self.words = row, tuple(words)
         return self
 
@@ -129,7 +129,7 @@ class Histogram:
         values = {
             "row": row,
             "params": tuple(params),
-            "counts": tuple(words[row.head :]),
+            "counts": tuple(words[row.header_words :]),
             "n": words[0],
         }
         for name, value in values.items():
@@ -162,7 +162,7 @@ class Histogram:
 
     @property
     def function(self) -> str:
-        return self.row.called  # type: ignore[no-any-return]
+        return self.row.function_name  # type: ignore[no-any-return]
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -176,7 +176,7 @@ class Histogram:
     @property
     def rows(self) -> Sequence[int]:
         """The counts of the rows that a picture has: display_edges()."""
-        return self.row.rows(self.counts)  # type: ignore[no-any-return]
+        return self.row.display_counts(self.counts)  # type: ignore[no-any-return]
 
     @property
     def buckets(self) -> list[Bucket]:
@@ -278,7 +278,7 @@ class Percentiles(Histogram):
 
     def percentiles(self) -> dict[str, int | None]:
         """{"p50": …, "p90": …, "p99": …, "p99.9": …, "max": …}"""
-        return {name: self.percentile(percent) for name, percent in self.row.percents}
+        return {name: self.percentile(percent) for name, percent in self.row.shown_percentiles}
 
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "percentiles": self.percentiles()}
@@ -303,18 +303,18 @@ def bucket_bounds(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | Non
     """(lowest, highest value) of each bucket, in the order of their counts; None: unbounded."""
     key = row.name, params
     if key not in _BOUNDS:
-        _BOUNDS[key] = row.bounds(params)
+        _BOUNDS[key] = row.bucket_bounds(params)
     return _BOUNDS[key]
 
 
 def display_edges(row: Any, params: tuple[int, ...]) -> Sequence[tuple[int | None, int | None]]:
     """The same of the rows that a picture has: Histogram.rows."""
-    return row.edges(params) or bucket_bounds(row, params)
+    return row.display_edges(params) or bucket_bounds(row, params)
 
 
 def unpack_value(definition: AggDef, value: bytes) -> Value:
     """The value object of what a map holds."""
-    return definition.row.value(definition.params, unpack_words(value))  # type: ignore[no-any-return]
+    return definition.row.make_value(definition.params, unpack_words(value))  # type: ignore[no-any-return]
 
 
 def pack_value(value: Value) -> bytes:

@@ -76,7 +76,7 @@ class Aggregation(Mapping[Key, Any]):
 
     @property
     def function(self) -> str:
-        return self.row.called  # type: ignore[no-any-return]
+        return self.row.function_name  # type: ignore[no-any-return]
 
     @property
     def params(self) -> tuple[int, ...]:

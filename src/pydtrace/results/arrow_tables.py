@@ -199,8 +199,8 @@ def _key_cells(key: tuple[Any, ...], kinds: list[tuple[str, str]]) -> list[Any]:
 
 def _value_columns(found: Aggregation) -> list[tuple[str, str]]:
     row = found.row
-    if row.is_own:
-        return [(name, "int64") for name, _ in row.percents]
+    if row.is_extension:
+        return [(name, "int64") for name, _ in row.shown_percentiles]
     if row.is_distribution:
         return [("low", "int64"), ("high", "int64"), ("count", "int64")]
     return [("value", "float64" if row.is_float else "int64")]

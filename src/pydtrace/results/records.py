@@ -223,9 +223,11 @@ class _RecordLayout:
 
     def __init__(self, clause: Clause, symbols: Any) -> None:
         shown = [action for action in clause.actions if action.row.is_value]
-        self.actions = [a for a in clause.actions if not a.row.is_value and a.row.records]
+        self.actions = [a for a in clause.actions if not a.row.is_value and a.row.has_record]
         fields = {
-            field.offset: field for action in shown for field in action.row.fields(action, symbols)
+            field.offset: field
+            for action in shown
+            for field in action.row.record_fields(action, symbols)
         }
         order = [field for _, field in sorted(fields.items())]
         self.strings = [i for i, field in enumerate(order) if field.make is decode_text]
@@ -245,7 +247,7 @@ def record_layout(clause: Clause) -> list[tuple[str, str]]:
     return [
         (name, field.code)
         for action in shown
-        for name, field in zip(_value_names(action), action.row.fields(action, None))
+        for name, field in zip(_value_names(action), action.row.record_fields(action, None))
     ]
 
 
@@ -261,9 +263,12 @@ def _struct_format(fields: list[Any]) -> str:
 def _value_names(action: Action) -> list[str]:
     """A name for each value of an action."""
     text = decode_source_text(action.loc.source.text[action.loc.start : action.loc.end])
-    if action.row.first is None:
+    if action.row.first_recorded is None:
         return [text]
-    texts, count = split_arguments(text)[action.row.first :], len(action.row.fields(action, None))
+    texts, count = (
+        split_arguments(text)[action.row.first_recorded :],
+        len(action.row.record_fields(action, None)),
+    )
     names = [texts[i] if i < len(texts) else f"value{i}" for i in range(count)]
     at = 0
     for conversion in action.fmt.conversions if action.fmt else ():

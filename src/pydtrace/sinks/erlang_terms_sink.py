@@ -74,9 +74,9 @@ class ErlangTermsSink(Sink):
         if not clause.actions:
             self._emit((_PROBE, where))
         for action in clause.actions:
-            if action.row.prints == p.PRINTS_VALUE:
+            if action.row.printed_by == p.PRINTS_VALUE:
                 self._emit((_PROBE, where, decode_value(action.data[0], record, actions.symbols)))
-            elif action.row.prints == p.PRINTS_FORMAT:
+            elif action.row.printed_by == p.PRINTS_FORMAT:
                 self._emit(
                     (
                         _PRINTF,
@@ -84,7 +84,7 @@ class ErlangTermsSink(Sink):
                         to_erlang_text(self._format_renderer.render_record(action, record)),
                     )
                 )
-            elif action.row.records:
+            elif action.row.has_record:
                 actions.run_action(action, record)
 
     def text(self, text: bytes) -> None:
@@ -163,10 +163,10 @@ def _convert_value(value: Any) -> Any:
         ]
         if isinstance(value, aggregation_values.Percentiles):
             return [
-                (percent, value.percentile(percent)) for _, percent in value.row.percents
+                (percent, value.percentile(percent)) for _, percent in value.row.shown_percentiles
             ], buckets
         return buckets
-    return value.row.exact(value)
+    return value.row.exact_number(value)
 
 
 def subtract_values(row: Any, before: bytes | None, now: bytes) -> bytes | None:
@@ -174,5 +174,5 @@ def subtract_values(row: Any, before: bytes | None, now: bytes) -> bytes | None:
     (dlang/builtins/aggregation_base.py)."""
     if before == now:
         return None
-    came = None if before is None else row.since(unpack_words(before), unpack_words(now))
+    came = None if before is None else row.subtract_words(unpack_words(before), unpack_words(now))
     return now if came is None else pack_words(came)

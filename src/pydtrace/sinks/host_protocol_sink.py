@@ -71,7 +71,7 @@ class HostProtocolSink(OutputSink):
             aggregations=[
                 {
                     "name": each.name,
-                    "function": each.row.called,
+                    "function": each.row.function_name,
                     "params": list(each.params or ()),
                     "keys": len(each.keys),
                 }
@@ -135,7 +135,7 @@ class HostProtocolSink(OutputSink):
                     "delta",
                     epoch=self.epoch_number,
                     name=definition.name,
-                    function=definition.row.called,
+                    function=definition.row.function_name,
                     params=list(definition.params or ()),
                     rows=rows[first : first + _MAX_ROWS],
                 )
@@ -166,8 +166,8 @@ class _ClauseReader:
     def __init__(self, clause: Clause, info: TraceInfo) -> None:
         self.read_values = make_key_reader(host_protocol.data_of(clause), info.actions.symbols)
         others = [
-            action for action in clause.actions if action.row.records and not action.row.is_value
+            action for action in clause.actions if action.row.has_record and not action.row.is_value
         ]
-        names = [action.row.name for action in others if action.args or action.row.ends]
+        names = [action.row.name for action in others if action.args or action.row.ends_tracing]
         self.deferred_members = {"does": names} if names else {}
         self.local_actions = [action for action in others if not action.args]

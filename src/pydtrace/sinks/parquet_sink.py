@@ -117,7 +117,7 @@ class ParquetSink(OutputSink):
                 "n": value.words[0],
             }
             if isinstance(value, aggregation_values.Percentiles):
-                for _, percent in value.row.percents:
+                for _, percent in value.row.shown_percentiles:
                     yield {**row, "percent": percent, "value": value.percentile(percent)}
             if isinstance(value, aggregation_values.Histogram):
                 for low, high, count in value.buckets:

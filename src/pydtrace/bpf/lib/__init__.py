@@ -5,14 +5,20 @@ A function takes r1 … r5, returns r0, keeps r6 … r9, and ends in exit.  code
 the programs that `callsub NAME` it; it may call other functions of the library in the same way.
 """
 
+from __future__ import annotations
+
 import os
 
 from pydtrace.bpf.asm import assemble
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..insn import Insn
+
 _cache = {}
 
 
-def load(name):
+def load_function(name: str) -> list[Insn]:
     """The function's instructions, a fresh list each time (linking writes into them)."""
     text = _cache.get(name)
     if text is None:
@@ -22,5 +28,5 @@ def load(name):
     return assemble(text)
 
 
-def names():
+def function_names() -> list[str]:
     return sorted(f[:-4] for f in os.listdir(os.path.dirname(__file__)) if f.endswith(".bpf"))

@@ -60,8 +60,8 @@ def _open_driver(driver: Driver, program: Any) -> None:
 
 def _compile_script(settings: Options, target: int, options: Namespace) -> Any:
     compiler = Compiler(settings, default_macros(target), kernel=KernelBtf())
-    compiler.add(make_script(options.frames, options.subprocesses), None)
-    return compiler.finish()
+    compiler.compile_text(make_script(options.frames, options.subprocesses), None)
+    return compiler.generate_program()
 
 
 def _trace_waits(driver: Driver, options: Namespace) -> Profile:

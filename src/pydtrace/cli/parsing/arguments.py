@@ -6,7 +6,7 @@ checked before anything else happens.
 
 from __future__ import annotations
 
-from pydtrace.dlang.compile import DUMPS
+from pydtrace.dlang.compile import DUMP_STAGES
 from pydtrace.options import PARSERS, OptionError, Options, read_keep
 from pydtrace.suggestions import append_hint, did_you_mean
 from pydtrace.terminal_colour import WHEN
@@ -240,7 +240,7 @@ def _apply_option(arguments: Arguments, letter: str, value: str | None) -> None:
     elif letter == "--attach":
         arguments.attach = True
     elif letter == "--dump":
-        arguments.dump = _check_choice(DUMPS, option, text)
+        arguments.dump = _check_choice(DUMP_STAGES, option, text)
     elif letter == "--color":
         arguments.colour = _check_choice(WHEN, option, text)
     elif letter[2:] in FORMATS:

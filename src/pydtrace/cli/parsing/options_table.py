@@ -5,7 +5,7 @@ In: nothing.  Out: DTRACE and OURS.  Always: the options have the order of the u
 
 from __future__ import annotations
 
-from pydtrace.dlang.compile import DUMPS
+from pydtrace.dlang.compile import DUMP_STAGES
 from pydtrace.terminal_colour import WHEN as COLOURS
 
 
@@ -126,5 +126,5 @@ PYDTRACE_OPTIONS = (
     Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),
     Option("color", "|".join(COLOURS), "messages in colour: auto, the default, where the standard error is a terminal",
            needs=f"one of {', '.join(COLOURS)}"),
-    Option("dump", "|".join(DUMPS), "show what the compiler makes of the requests, and exit", needs=f"one of {', '.join(DUMPS)}"),
+    Option("dump", "|".join(DUMP_STAGES), "show what the compiler makes of the requests, and exit", needs=f"one of {', '.join(DUMP_STAGES)}"),
 )  # fmt: skip

@@ -12,9 +12,9 @@ import sys
 
 from pydtrace import debug_log
 from pydtrace.cli.parsing.arguments import Failure
-from pydtrace.dlang.compile import Compiler, default_macros, dump
+from pydtrace.dlang.compile import Compiler, default_macros, dump_stage
 from pydtrace.dlang.compile_errors import GenerationError, LibraryError, PreprocessError
-from pydtrace.dlang.front.probe_descriptions import OWN
+from pydtrace.dlang.front.probe_descriptions import FIXED_PROBES
 from pydtrace.engine import Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.sinks.output_file import write_stdout
@@ -75,31 +75,31 @@ def read_request_text(request: Request) -> bytes:
 def compile_requests(arguments: Arguments, target: int) -> Compiled:
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target), kernel=KernelBtf())
-    compiler.names.probes = lambda: list_all_probes(arguments)
+    compiler.names.list_probes = lambda: list_all_probes(arguments)
     if arguments.hosts is not None:
         from pydtrace.dlang import host_placement as many
         from pydtrace.hosts import placement, request
 
         is_host = arguments.mode == "serve"
         width = arguments.width if is_host else request.name_width(arguments.hosts)
-        many.declare(compiler, arguments.hosts if is_host else "", width, "--hosts")
+        many.declare_host(compiler, arguments.hosts if is_host else "", width, "--hosts")
     unknown = (
         arguments.hosts is not None or arguments.commands
     )  # all hosts are to see the same types
     argv = arguments.commands[0].split() if arguments.commands and arguments.hosts is None else ()
-    compiler.names.told = (
+    compiler.names.reported_arguments = (
         probe_signatures.default_signatures(arguments.options, argv)
         if unknown
         else probe_signatures.signatures_of_processes(arguments.options, arguments.pids)
     )
     sources = add_requests(compiler, arguments)
     program = (
-        compiler.finish()
+        compiler.generate_program()
         if arguments.hosts is None
-        else many.finish(compiler, placement.clause_placement, placement.HOSTS)
+        else many.finish_program(compiler, placement.clause_placement, placement.HOSTS)
     )
     if "disasm" in arguments.options:
-        print(compiler.disassembly(program), file=sys.stderr, flush=True)
+        print(compiler.format_disassembly(program), file=sys.stderr, flush=True)
     for clause in program.clauses:
         debug_log.log(
             "clause %d, %s: %d instructions",
@@ -117,7 +117,7 @@ def add_requests(compiler: Compiler, arguments: Arguments) -> list[Any]:
         text = read_request_text(request)
         compiler.arguments = [request.script or PROGRAM, *arguments.operands]
         try:
-            sources.append(compiler.add(text, request.script, request.level).loc.source)
+            sources.append(compiler.compile_text(text, request.script, request.level).loc.source)
         except (LibraryError, PreprocessError, GenerationError) as error:
             what = (
                 "invalid probe specifier" if request.script is None else "failed to compile script"
@@ -132,11 +132,14 @@ def show_dumps(arguments: Arguments, stage: str) -> None:
         text = read_request_text(request)
         given = [request.script or PROGRAM, *arguments.operands]
         compiler = Compiler(arguments.options, arguments=given, kernel=KernelBtf())
-        write_stdout(dump(stage, compiler, text, request.script, request.level) + "\n")
+        write_stdout(dump_stage(stage, compiler, text, request.script, request.level) + "\n")
 
 
 def list_all_probes(arguments: Arguments) -> list[Any]:
     """(provider, module, function, name) of all probes, in the order of their ids."""
     from pydtrace import select_engine
 
-    return [*OWN, *select_engine.list_probes(arguments.options, Targets(arguments.pids), None)]
+    return [
+        *FIXED_PROBES,
+        *select_engine.list_probes(arguments.options, Targets(arguments.pids), None),
+    ]

@@ -22,7 +22,7 @@ from pydtrace.cli.parsing import sink_factory
 from pydtrace.cli.parsing.arguments import Failure
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.dlang.front.probe_descriptions import OWN
+from pydtrace.dlang.front.probe_descriptions import FIXED_PROBES
 from pydtrace.driver.driver import Driver
 from pydtrace.engine import EngineError, NoSuchProcess, Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
@@ -226,7 +226,7 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
         program = compile_requests(arguments, (*targets.named_pids(), 0)[0]).program
         descriptions = [description for clause in program.clauses for description in clause.probes]
     probes = [
-        *OWN,
+        *FIXED_PROBES,
         *select_engine.list_probes(arguments.options, targets, descriptions, report_error),
     ]
     text, messages = dtrace_l.list_matches(
@@ -241,28 +241,30 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
 def make_describer(arguments: Arguments) -> Any:
     """A function that says of a listed probe what -v tells."""
     from pydtrace.dlang.ast import ProbeDesc
-    from pydtrace.dlang.types.kernel_btf import KernelTypes
-    from pydtrace.dlang.types.probe_arguments import signature_of
-    from pydtrace.dlang.types.resolve import Names
+    from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
+    from pydtrace.dlang.types.probe_arguments import find_signature
+    from pydtrace.dlang.types.resolve import ProgramNames
     from pydtrace.engine.probe_kinds import OTHER, probe_kind
 
-    names = Names()
-    names.kernel = KernelTypes(KernelBtf())  # of raw tracepoints
+    names = ProgramNames()
+    names.kernel = KernelTypeResolver(KernelBtf())  # of raw tracepoints
     names.options = arguments.options  # they decide what a float is
-    names.told = probe_signatures.signatures_of_processes(arguments.options, arguments.pids)
+    names.reported_arguments = probe_signatures.signatures_of_processes(
+        arguments.options, arguments.pids
+    )
 
-    told = names.told
+    told = names.reported_arguments
 
     def describe_probe(probe: Any) -> str:
         description, types = ProbeDesc(None, *probe), getattr(probe, "types", None)
-        names.told = (
+        names.reported_arguments = (
             told
             if types is None
             else lambda description: (
                 told(description) if probe_kind(description) != OTHER else [types]
             )
         )
-        return stability_report.format_probe_report(description, signature_of(names, description))
+        return stability_report.format_probe_report(description, find_signature(names, description))
 
     return describe_probe
 

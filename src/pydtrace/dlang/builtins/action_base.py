@@ -33,8 +33,8 @@ class Action:
     name = prototype = doc = ""
     is_action = True
     usage: str | None = None  # a hint for a call with other arguments; None: the prototype
-    refused = False  # D has it, and nothing here does it
-    destructive = False  # it needs the option of that name
+    is_refused = False  # D has it, and nothing here does it
+    is_destructive = False  # it needs the option of that name
 
     # --- in the types pass -----------------------------------------------------------------------
     takes_text = False  # an argument that is an array of char is a string
@@ -42,55 +42,57 @@ class Action:
     is_key = False  # a call may be a key of an array or aggregation
     is_operand = False  # a call may stand in any expression
 
-    def accept(self, call: ast.Call) -> None:
+    def check_arguments(self, call: ast.Call) -> None:
         """Refuse arguments, as written, that the prototype does not."""
 
-    def typed(self, c: Any, call: ast.Call) -> None:
+    def set_type(self, c: Any, call: ast.Call) -> None:
         """Give a call, whose arguments fit the prototype, the type of its value."""
 
     def check(self, call: ast.Call) -> None:
         """Refuse what the prototype does not; may make the call's arguments what is recorded of them."""
 
-    def follow(self, flow: Any, call: ast.Call) -> None:
+    def check_order(self, order: Any, call: ast.Call) -> None:
         """Refuse a call after what is before it in the clause, and add it.  flow: types.flow.Flow."""
-        flow.act(call, self.records, self.destructive)
+        order.add_action(call, self.has_record, self.is_destructive)
 
     # --- in code generation ------------------------------------------------------------------------
-    first: int | None = (
+    first_recorded: int | None = (
         0  # what is recorded are the arguments from this one on, without aggregations; None: the call's own value
     )
-    type: Type | None = None  # the types.Type that they are recorded as; None: each as its own
+    record_type: Type | None = (
+        None  # the types.Type that they are recorded as; None: each as its own
+    )
     in_memory = False  # strings among them are recorded as they lie in memory
-    records = True  # False: a clause with nothing else has no record
+    has_record = True  # False: a clause with nothing else has no record
     speculates = False  # the clause's record is held back
-    ends = False  # no other clause runs after the record
+    ends_tracing = False  # no other clause runs after the record
     # As in row.SubroutineRow, so that code generation asks any call.
     uses = ""
-    nullable = allocates = keeps_length = False
-    reads = place = as_key = None
-    stack: str | None = None  # whose stack it is, "user" or "kernel"
+    is_nullable = allocates = knows_length = False
+    read_limit = make_room = key_row = None
+    stack_kind: str | None = None  # whose stack it is, "user" or "kernel"
 
-    def data(self, call: ast.Call) -> list[ast.Expr]:
+    def recorded_values(self, call: ast.Call) -> list[ast.Expr]:
         """The typed expressions that are recorded."""
-        if self.first is None:
+        if self.first_recorded is None:
             return [call]
-        return [arg for arg in call.args[self.first :] if arg.__class__ is not ast.AggRef]
+        return [arg for arg in call.args[self.first_recorded :] if arg.__class__ is not ast.AggRef]
 
-    def record(self, g: Any, call: ast.Call, at: int, action: Any) -> None:
+    def emit_record(self, g: Any, call: ast.Call, at: int, action: Any) -> None:
         """The code.  g: code.emit.Emitter; at: where the record is in the state block; action: the program.Action, None
         where nothing is recorded."""
         mark = g.scratch
-        for data, expr in zip(action.data, self.data(call)):
-            keeps_length = isinstance(expr, ast.Call) and expr.row.keeps_length
+        for data, expr in zip(action.data, self.recorded_values(call)):
+            keeps_length = isinstance(expr, ast.Call) and expr.row.knows_length
             g.fields = {at + data.offset: data} if keeps_length else {}
             store_field(g, at, data, expr)
             g.fields, g.scratch = {}, mark
 
     # --- in who reads and prints records --------------------------------------------------------------
     is_value = False  # what is recorded is for who reads the records, and not only for perform()
-    prints = PRINTS_ITSELF  # who prints it: data.program.PRINTS_…
+    printed_by = PRINTS_ITSELF  # who prints it: data.program.PRINTS_…
 
-    def fields(self, action: program.Action, symbols: Any) -> list[Field]:
+    def record_fields(self, action: program.Action, symbols: Any) -> list[Field]:
         """[data.fields.Field] of its values in a record; symbols: tracing.symbols.Symbols, None where only the places matter."""
         from pydtrace.program.fields import make_field
 
@@ -101,23 +103,23 @@ class Action:
         """Do it, where C does not.  run: tracing.actions.Actions; action: program.Action; record: bytes."""
 
     # --- in the dtrace engine ------------------------------------------------------------------------------
-    dtrace_shows = False  # dtrace prints it for people, and what it prints is read
-    dtrace_does = False  # dtrace does it, as well as we
-    any_value = False  # its last value may be one that dtrace can only print for people
-    said: int | None = (
+    is_shown_by_dtrace = False  # dtrace prints it for people, and what it prints is read
+    is_done_by_dtrace = False  # dtrace does it, as well as we
+    may_be_shown = False  # its last value may be one that dtrace can only print for people
+    dtrace_value_count: int | None = (
         None  # how many of its data dtrace says; the others are the numbers of bytes that it shows.  None: all
     )
 
-    def spelled(self, given: list[str]) -> list[str]:
+    def dtrace_expressions(self, arguments: list[str]) -> list[str]:
         """The D expressions of its data; given: the texts of the arguments that are not aggregations."""
-        return given
+        return arguments
 
 
-class Refused(Action):
+class RefusedAction(Action):
     """What would do harm."""
 
-    refused = destructive = True
-    records = False
+    is_refused = is_destructive = True
+    has_record = False
 
     def __init__(self, name: str, prototype: str, doc: str) -> None:
         self.name, self.prototype, self.doc = name, prototype, doc

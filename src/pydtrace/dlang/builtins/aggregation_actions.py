@@ -4,6 +4,8 @@
 Always: program.Action.args has the aggregations (symbols.Aggregation); the consumer does all this on a snapshot.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program import d_types as t
@@ -12,8 +14,15 @@ from pydtrace.program.fields import read_integer
 from .action_base import Action
 from .printf_actions import parse_format
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def need_aggregation(call, arg, number, tag):
+    from ...program import program
+    from ..variable_table import Aggregation
+
+
+def require_aggregation(call: ast.Call, arg: ast.AggRef, number: int, tag: str) -> Aggregation:
     """The symbols.Aggregation that an argument names; tag: of the error if it is something else."""
     if type(arg) is not ast.AggRef:
         message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
@@ -31,7 +40,7 @@ class Printa(Action):
     )
     takes_text = True
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         first = 1 if call.args[0].type.is_string else 0
         if first and type(call.args[0]) is not ast.StrLit:
             message = "printa( ) argument #1 is incompatible with prototype:\n\tprototype: string constant\n"
@@ -44,9 +53,9 @@ class Printa(Action):
             )
         symbols = []
         for number, arg in enumerate(call.args[first:], first + 1):
-            symbols.append(need_aggregation(call, arg, number, "D_PRINTA_AGGARG"))
+            symbols.append(require_aggregation(call, arg, number, "D_PRINTA_AGGARG"))
         for other in symbols[1:]:
-            _same_keys(call, symbols[0], other)
+            _check_same_keys(call, symbols[0], other)
         if first:
             types = [
                 t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64
@@ -54,10 +63,10 @@ class Printa(Action):
             ]
             parse_format(call, (), list(symbols[0].keys or ()), types)
 
-    def data(self, call):
-        return [arg for arg in super().data(call) if arg.__class__ is not ast.StrLit]
+    def recorded_values(self, call: ast.Call) -> list[Any]:
+        return [arg for arg in super().recorded_values(call) if arg.__class__ is not ast.StrLit]
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         found = run.aggregates
         aggdefs = [found.find_definition(symbol) for symbol in action.args]
         if action.fmt is None:
@@ -70,7 +79,7 @@ class Printa(Action):
         run.sink.text(text)
 
 
-def _same_keys(call, a, b):
+def _check_same_keys(call: ast.Call, a, b) -> None:
     mine, its = len(a.keys or ()), len(b.keys or ())
     if mine != its:
         counts = [f"@{s.name} has {n} key{'' if n == 1 else 's'}" for s, n in ((a, mine), (b, its))]
@@ -83,44 +92,45 @@ def _same_keys(call, a, b):
             refuse("D_PRINTA_AGGPROTO", call.loc, message)
 
 
-class _OfOne(Action):
+class _AggregationAction(Action):
     """An action on one aggregation.  tag: of the error where the argument is something else."""
 
     tag = ""
 
-    def check(self, call):
-        need_aggregation(call, call.args[0], 1, self.tag)
+    def check(self, call: ast.Call) -> None:
+        require_aggregation(call, call.args[0], 1, self.tag)
 
-    def definition(self, run, action):
+    def find_definition(self, run: Any, action: program.Action):
         return run.aggregates.find_definition(action.args[0])
 
 
-class Clear(_OfOne):
+class Clear(_AggregationAction):
     name, prototype, doc = "clear", "void(@)", "an aggregation's values become zero"
     tag = "D_CLEAR_AGGARG"
-    dtrace_does = True
+    is_done_by_dtrace = True
 
-    def perform(self, run, action, record):
-        run.aggregates.clear(self.definition(run, action))
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
+        run.aggregates.clear(self.find_definition(run, action))
 
 
-class Trunc(_OfOne):
+class Trunc(_AggregationAction):
     name, prototype, doc = (
         "trunc",
         "void(@, [int64_t])",
         "an aggregation loses its elements, or all but n of them",
     )
     tag = "D_TRUNC_AGGARG"
-    type = t.INT64
-    dtrace_does = True
+    record_type = t.INT64
+    is_done_by_dtrace = True
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.aggregates.trunc(
-            self.definition(run, action), read_integer(action.data[0], record) if action.data else 0
+            self.find_definition(run, action),
+            read_integer(action.data[0], record) if action.data else 0,
         )
 
 
-class Normalize(_OfOne):
+class Normalize(_AggregationAction):
     name, prototype, doc = (
         "normalize",
         "void(@, uint64_t)",
@@ -128,22 +138,22 @@ class Normalize(_OfOne):
     )
     tag = "D_NORMALIZE_AGGARG"
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         divisor = (
             read_integer(action.data[0], record) & (1 << 8 * action.data[0].size) - 1
         )  # as in dtrace, without its sign
         if divisor == 0:
             run.report_error(record, "normalize( ) by 0: the values stay as they are")
             return
-        run.aggregates.normalize(self.definition(run, action), divisor)
+        run.aggregates.normalize(self.find_definition(run, action), divisor)
 
 
-class Denormalize(_OfOne):
+class Denormalize(_AggregationAction):
     name, prototype, doc = "denormalize", "void(@)", "undo normalize()"
     tag = "D_NORMALIZE_AGGARG"
 
-    def perform(self, run, action, record):
-        run.aggregates.normalize(self.definition(run, action), 1)
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
+        run.aggregates.normalize(self.find_definition(run, action), 1)
 
 
 ROWS = [Printa(), Clear(), Trunc(), Normalize(), Denormalize()]

@@ -24,6 +24,8 @@ values 2^(k-1) … 2^k - 1, 63 - k their negatives.  lquantize: what is below th
 see aggregation/buckets.py.
 """
 
+from __future__ import annotations
+
 from pydtrace.aggregation.int64 import (
     add_words,
     divide_like_dtrace,
@@ -32,6 +34,15 @@ from pydtrace.aggregation.int64 import (
 )
 from pydtrace.bpf.insn import R0, R1, R2, R3, R6, alu, alu_imm, load, mov, store
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...results.aggregation_values import Number
+    from ..ast import Call
+    from ..code.emitter import Emitter, Temp
+    from ..types.context import TypingContext
+
 
 class Aggregating:
     """name: the row's own; prototype: as dtrace prints it (prototypes.py); doc: one line."""
@@ -39,123 +50,135 @@ class Aggregating:
     name = prototype = doc = ""
     is_float = is_operand = is_key = takes_text = takes_floats = False
     usage = None
-    is_own = False  # D does not have it: it needs -x pyusdt
+    is_extension = False  # D does not have it: it needs -x pyusdt
 
     # --- in the types pass -----------------------------------------------------------------------
-    params = 1  # how many values it takes in @ = f(value, …)
-    constants = 0  # how many constant parameters follow
-    increments = False  # a last value may follow, by which the bucket grows
-    spelled = "( )"  # how dtrace says that the constants are others than before:
-    differences = ()  # [(tag, name)]
+    value_count = 1  # how many values it takes in @ = f(value, …)
+    constant_count = 0  # how many constant parameters follow
+    takes_increment = False  # a last value may follow, by which the bucket grows
+    message_suffix = "( )"  # how dtrace says that the constants are others than before:
+    constant_errors = ()  # [(tag, name)]
 
-    def accept(self, call):
+    def check_arguments(self, call: Call) -> None:
         """The constants: types/aggregation_parameters.py."""
 
-    def typed(self, c, call):
+    def set_type(self, c: TypingContext, call: Call) -> None:
         """A call has no value."""
 
-    def read(self, call, args):
+    def read_constants(self, call: Call, args: list[Any]) -> tuple[Any, ...]:
         """The parameters that the constants among its arguments give."""
         return ()
 
     # --- in code generation ------------------------------------------------------------------------
     size = 2
-    weighs = False  # emit() also makes the code for many firings at once (Emitter.many)
+    has_bulk_code = (
+        False  # emit() also makes the code for many firings at once (Emitter.count_offset)
+    )
     prepare = None  # prepare(g, params) changes the value in r0 before the key is built
 
-    own_words = 0  # of these that dtrace does without
+    extra_words = 0  # of these that dtrace does without
 
-    def words(self, params):
+    def count_words(self, params: tuple[Any, ...]) -> int:
         """How many 64-bit words a value has."""
         return self.size
 
-    halved = False  # a map has a value in two elements, of what is below 0 and of the rest, each of
+    is_split = (
+        False  # a map has a value in two elements, of what is below 0 and of the rest, each of
+    )
 
-    def stored(self, params):
+    def count_stored_words(self, params: tuple[int, ...]) -> int:
         """so many words."""
-        return self.words(params)
+        return self.count_words(params)
 
-    def whole(self, below, above):
+    def join_halves(self, below, above):
         """The words of a value that has these halves."""
         raise NotImplementedError
 
-    def emit(self, g, params, value, amount):
+    def emit(
+        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
+    ) -> None:
         """Update the map's value, whose address is in r0, with the Temps `value` (None where the function takes none) and
         `amount` (None: by one)."""
 
     # --- words, of CPUs and of sessions -------------------------------------------------------------
-    def merged(self, *several):
+    def merge_words(self, *several: tuple[int]) -> list[int]:
         """The words of all that went into several values, each of which has something."""
         return add_words(*several)
 
-    def since(self, old, new):
+    def subtract_words(self, old, new):
         """The words of what came between two looks at a value; None: it is not known, or the value was cleared."""
         return None if new[0] < old[0] else add_words(new, [-word for word in old])
 
-    def came(self, old, new):
-        """What merged() makes the words `new` of, with `old`, an earlier look at a value that nobody clears; None: nothing."""
+    def mergeable_delta(self, old, new):
+        """What merge_words() makes the words `new` of, with `old`, an earlier look at a value that nobody clears; None: nothing."""
         return None if old == new else add_words(new, [-word for word in old])
 
     # --- in value objects -----------------------------------------------------------------------------
     is_distribution = False  # its value is a values.Histogram
-    head = 1  # words before the counts of its buckets
-    percents = ()  # of a distribution: (what it is called, the percentile) of those that live views and texts show
+    header_words = 1  # words before the counts of its buckets
+    shown_percentiles = ()  # of a distribution: (what it is called, the percentile) of those that live views and texts show
     is_total = False  # its value grows by what comes; of the others the number of values does
-    falls = False  # the value may become smaller without being cleared
-    metric = "gauge"  # what Prometheus calls its kind
+    can_decrease = False  # the value may become smaller without being cleared
+    metric_type = "gauge"  # what Prometheus calls its kind
 
     @property
-    def called(self):
+    def function_name(self):
         """The function's name in D."""
         return self.name.partition(".")[0]
 
-    def value(self, params, words):
+    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
         """The value object."""
         from pydtrace.results.aggregation_values import Number
 
         return Number(self, words)
 
-    def number(self, words):
+    def compute_number(self, words: tuple[int, int]) -> int:
         """What a values.Number is as an int."""
         return words[1]
 
-    def mean(self, words):
+    def compute_mean(self, words) -> None:
         """The mean, not cut to an integer; None for a function without one."""
         return
 
-    def is_told(self, words):
-        """Only the value is known: these are words that told() made."""
+    def is_from_dtrace(self, words: tuple[int]) -> bool:
+        """Only the value is known: these are words that words_from_dtrace() made."""
         return words[0] < 0
 
-    def exact(self, value):
+    def exact_number(self, value):
         """A number, as good as there is one."""
         return int(value)
 
     # --- in text -----------------------------------------------------------------------------------------
-    has_bars = False  # the option agghist has a table of it
-    packing = None  # packing(params, [counts]) -> packed.Packing, for the table that the option aggpack has of it
+    has_agghist = False  # the option agghist has a table of it
+    make_packing = None  # make_packing(params, [counts]) -> packed.Packing, for the table that the option aggpack has of it
 
-    def decode(self, value, params):
+    def decode(self, value: bytes, params: tuple[Any, ...]) -> int:
         """What the next four take, of a map's element."""
-        return self.number(unpack_words(value))
+        return self.compute_number(unpack_words(value))
 
-    def zero(self, params):
+    def absent_value(self, params: tuple[int, ...]) -> int | tuple[int, ...]:
         """What stands for a key that the aggregation does not have: as in dtrace, not what an empty one shows."""
-        return self.decode(bytes(8 * self.words(params)), params)
+        return self.decode(bytes(8 * self.count_words(params)), params)
 
-    def rank(self, decoded, params):
+    def sort_key(self, decoded: int, params: tuple[Any, ...]) -> int:
         """What it is sorted by."""
         return decoded
 
-    def divided(self, decoded, normal):
+    def normalize_number(self, decoded: int, normal: int) -> int:
         """The number in dtrace's table.  normal: what normalize() said, else 1."""
         return divide_like_dtrace(decoded, normal)
 
-    def show(self, decoded, normal, params, zoom=False):
+    def format_value(
+        self,
+        decoded: int | tuple[int, ...],
+        normal: int,
+        params: tuple[Any, ...],
+        zoom: bool = False,
+    ) -> bytes:
         """The bytes in dtrace's table; zoom: the option aggzoom."""
-        return b" %16d" % self.divided(decoded, normal)
+        return b" %16d" % self.normalize_number(decoded, normal)
 
-    def printed(self, decoded, normal, is_signed):
+    def printf_number(self, decoded: int, normal: int, is_signed: bool) -> int:
         """The number that %@ prints; is_signed: of the conversion."""
         return (
             divide_toward_zero(decoded, normal)
@@ -164,25 +187,25 @@ class Aggregating:
         )
 
     # --- in the dtrace engine ------------------------------------------------------------------------------
-    def told(self, value):
+    def words_from_dtrace(self, value):
         """The words of a value that dtrace printed.  How many values went in it does not say: they count as one."""
         return [1, value]
 
 
-def count(g):
+def emit_count(g: Emitter) -> None:
     """A data point more for each firing that the code is for; r1 = their number before."""
     g.emit(load(8, R1, R0, 0), mov(R2, R1))
-    if g.many is None:
+    if g.count_offset is None:
         g.emit(alu_imm("add", R2, 1))
     else:
-        g.emit(load(8, R3, R6, g.many), alu("add", R2, R3))
+        g.emit(load(8, R3, R6, g.count_offset), alu("add", R2, R3))
     g.emit(store(8, R0, 0, R2))
 
 
-def total(g, value):
+def weigh_value(g: Emitter, value: Temp) -> int:
     """A register with what the Temp `value` is in all of these firings together."""
-    if g.many is None:
-        return g.use(value, R2)
-    g.get(value, R2)
-    g.emit(load(8, R3, R6, g.many), alu("mul", R2, R3))
+    if g.count_offset is None:
+        return g.in_register(value, R2)
+    g.load_temp(value, R2)
+    g.emit(load(8, R3, R6, g.count_offset), alu("mul", R2, R3))
     return R2

@@ -4,9 +4,16 @@
 Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own dlibs.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang.code.argument_demand import ARGUMENTS
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 class VariableRow:
@@ -24,46 +31,46 @@ class VariableRow:
         "uses",
         "doc",
         "constant",
-        "stack",
-        "argument",
-        "fixed",
+        "stack_entry",
+        "argument_index",
+        "is_fixed",
     )
 
     def __init__(
         self,
-        name,
-        type,
-        offset,
-        size,
-        doc,
-        uses="",
-        constant=None,
-        stack=None,
-        argument=None,
-        fixed=False,
-    ):
+        name: str,
+        type: t.Type,
+        offset: int,
+        size: int,
+        doc: str,
+        uses: str = "",
+        constant: Callable[..., Any] | None = None,
+        stack_entry: tuple[str, int | None] | None = None,
+        argument_index: int | None = None,
+        is_fixed: bool = False,
+    ) -> None:
         self.name, self.type, self.offset, self.size = name, type, offset, size
-        self.uses, self.doc, self.constant, self.stack, self.argument = (
+        self.uses, self.doc, self.constant, self.stack_entry, self.argument_index = (
             uses,
             doc,
             constant,
-            stack,
-            argument,
+            stack_entry,
+            argument_index,
         )
-        self.fixed = fixed
+        self.is_fixed = is_fixed
 
 
 _rows = [
     VariableRow(
         "timestamp", t.UINT64, p.STATE_TIME, 8, "nanoseconds of a monotonic clock at the firing"
     ),
-    VariableRow("id", t.TYPEDEFS["uint_t"], p.STATE_PROBE, 4, "the probe's id", fixed=True),
+    VariableRow("id", t.TYPEDEFS["uint_t"], p.STATE_PROBE, 4, "the probe's id", is_fixed=True),
     VariableRow(
         "cpu", t.TYPEDEFS["processorid_t"], p.STATE_CPU, 4, "the CPU that the probe fired on"
     ),
-    VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process", fixed=True),
+    VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process", is_fixed=True),
     VariableRow(
-        "ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid", fixed=True
+        "ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid", is_fixed=True
     ),
     VariableRow(
         "errno",
@@ -91,7 +98,12 @@ _rows = [
     ),
     VariableRow("tid", t.TYPEDEFS["id_t"], p.STATE_TID, 4, "thread id of the firing thread"),
     VariableRow(
-        "uid", t.TYPEDEFS["uid_t"], p.STATE_UID, 4, "real user id of the firing process", fixed=True
+        "uid",
+        t.TYPEDEFS["uid_t"],
+        p.STATE_UID,
+        4,
+        "real user id of the firing process",
+        is_fixed=True,
     ),
     VariableRow(
         "gid",
@@ -99,7 +111,7 @@ _rows = [
         p.STATE_GID,
         4,
         "real group id of the firing process",
-        fixed=True,
+        is_fixed=True,
     ),
     VariableRow(
         "walltimestamp", t.INT64, p.STATE_WALL, 8, "nanoseconds since the epoch", uses="wall"
@@ -111,7 +123,7 @@ _rows = [
         16,
         "name of the firing thread's command",
         uses="execname",
-        fixed=True,
+        is_fixed=True,
     ),
     VariableRow(
         "probeprov",
@@ -120,10 +132,16 @@ _rows = [
         64,
         "provider of the probe",
         uses="names",
-        fixed=True,
+        is_fixed=True,
     ),
     VariableRow(
-        "probemod", t.STRING, p.STATE_PROBEMOD, 64, "module of the probe", uses="names", fixed=True
+        "probemod",
+        t.STRING,
+        p.STATE_PROBEMOD,
+        64,
+        "module of the probe",
+        uses="names",
+        is_fixed=True,
     ),
     VariableRow(
         "probefunc",
@@ -132,10 +150,16 @@ _rows = [
         128,
         "function of the probe",
         uses="names",
-        fixed=True,
+        is_fixed=True,
     ),
     VariableRow(
-        "probename", t.STRING, p.STATE_PROBENAME, 64, "name of the probe", uses="names", fixed=True
+        "probename",
+        t.STRING,
+        p.STATE_PROBENAME,
+        64,
+        "name of the probe",
+        uses="names",
+        is_fixed=True,
     ),
 ]
 ARGUMENT_ROWS = [  # of args[]; the language has names for the first ten
@@ -145,7 +169,7 @@ ARGUMENT_ROWS = [  # of args[]; the language has names for the first ten
         p.STATE_ARGS + 8 * i,
         8,
         f"argument {i} of the probe, 0 where it has none",
-        argument=i,
+        argument_index=i,
     )
     for i in range(ARGUMENTS)
 ]
@@ -178,10 +202,15 @@ _rows += [
         0,
         8,
         "address in the kernel that the probe's function returns to",
-        stack=("kernel", 1),
+        stack_entry=("kernel", 1),
     ),
     VariableRow(
-        "ucaller", _UINTPTR, 0, 8, "address that the probe's function returns to", stack=("user", 1)
+        "ucaller",
+        _UINTPTR,
+        0,
+        8,
+        "address that the probe's function returns to",
+        stack_entry=("user", 1),
     ),
     VariableRow(
         "stackdepth",
@@ -189,7 +218,7 @@ _rows += [
         0,
         8,
         "number of frames of the kernel's stack",
-        stack=("kernel", None),
+        stack_entry=("kernel", None),
     ),
     VariableRow(
         "ustackdepth",
@@ -197,14 +226,14 @@ _rows += [
         0,
         8,
         "number of frames of the thread's stack",
-        stack=("user", None),
+        stack_entry=("user", None),
     ),
 ]
 
 VARIABLES = {row.name: row for row in _rows}
 
 
-def register(index):
+def make_register_row(index):
     """The row of uregs[index]."""
     return VariableRow(
         f"uregs[{index}]",
@@ -213,5 +242,5 @@ def register(index):
         8,
         "a register of the thread in user mode",
         uses="registers",
-        stack=("registers", index),
+        stack_entry=("registers", index),
     )

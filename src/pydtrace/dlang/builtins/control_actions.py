@@ -1,24 +1,34 @@
 # mypy: ignore-errors
 """exit(), setopt(), ftruncate(), raise() and stop(): what steers the tracing or the firing process; and what is refused."""
 
+from __future__ import annotations
+
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program import d_types as t
 from pydtrace.program.fields import read_integer, read_string
 
-from .action_base import Action, Refused
+from .action_base import Action, RefusedAction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...program import program
+    from ..ast import Call
+    from ..types.action_order import ActionOrder
 
 
 class Exit(Action):
     name, prototype, doc = "exit", "void(int)", "end the tracing with an exit status"
-    type = t.INT
-    ends = True
+    record_type = t.INT
+    ends_tracing = True
 
-    def follow(self, flow, call):
-        if flow.speculated:
+    def check_order(self, order: ActionOrder, call: Call) -> None:
+        if order.has_speculate:
             refuse("D_EXIT_SPEC", call.loc, "exit( ) may not follow speculate( )")
-        super().follow(flow, call)
+        super().check_order(order, call)
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.exit_status = read_integer(action.data[0], record)
 
 
@@ -29,7 +39,7 @@ class Setopt(Action):
         "set an option while tracing",
     )
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         name, *rest = [read_string(data, record) for data in action.data]
         run.set_option(name, rest[0] if rest else None, record)
 
@@ -37,24 +47,24 @@ class Setopt(Action):
 class Ftruncate(Action):
     name, prototype, doc = "ftruncate", "void()", "the output file becomes empty"
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.sink.truncate()
 
 
 class Raise(Action):
     name, prototype, doc = "raise", "void(int)", "send a signal to the firing process"
-    type = t.INT
-    destructive = True
+    record_type = t.INT
+    is_destructive = True
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.send_signal(read_integer(action.data[0], record), record)
 
 
 class Stop(Action):
     name, prototype, doc = "stop", "void()", "stop the firing process, until it gets SIGCONT"
-    destructive = True
+    is_destructive = True
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         from signal import SIGSTOP
 
         run.send_signal(SIGSTOP, record)
@@ -62,8 +72,8 @@ class Stop(Action):
 
 ROWS = [
     Exit(), Setopt(), Ftruncate(), Raise(), Stop(),
-    Refused("panic", "void()", "it would stop the whole machine"),
-    Refused("breakpoint", "void()", "it enters a debugger of the kernel"),
-    Refused("chill", "void(int)", "the firing process does not wait for D"),
-    Refused("return", "void(int)", "it changes what a function of the kernel returns"),
+    RefusedAction("panic", "void()", "it would stop the whole machine"),
+    RefusedAction("breakpoint", "void()", "it enters a debugger of the kernel"),
+    RefusedAction("chill", "void(int)", "the firing process does not wait for D"),
+    RefusedAction("return", "void(int)", "it changes what a function of the kernel returns"),
 ]  # fmt: skip

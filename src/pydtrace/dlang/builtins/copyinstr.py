@@ -5,141 +5,149 @@ Always: of such a key all that a producer captures of a string is read; what is 
 `~` and the hash of the whole string, so that no two are taken for one, whoever prints or reads the key.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm, store_imm
 from pydtrace.bpf.program_builder import Label
 from pydtrace.dlang.code.argument_demand import STRING_LIMIT
-from pydtrace.dlang.code.emitter import Place
-from pydtrace.dlang.code.integer_expressions import constant
-from pydtrace.dlang.code.string_expressions import count_cut_string
+from pydtrace.dlang.code.emitter import StringSlot
+from pydtrace.dlang.code.integer_expressions import constant_value
+from pydtrace.dlang.code.string_expressions import count_truncated_string
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.program import program as p
 
 from .subroutine_base import SubroutineRow
 
-WHOLE = 1024  # bytes that a producer delivers at most, with the NUL
-_MARK = 17
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...options import Options
+    from ..ast import Call
+    from ..code.emitter import Emitter, Temp
+
+CAPTURED_MAX = 1024  # bytes that a producer delivers at most, with the NUL
+_HASH_BYTES = 17
 
 
-def _check(g, call, address, target):
+def _check_result(g: Emitter, call: Call, address: Temp, target: StringSlot) -> None:
     """r0 is the helper's answer: a length, or that there is nothing at the address, which is a fault; of ARGUMENT an absent string
     is the empty one."""
-    fault, there = g.fault(p.FAULT_BADADDR, address), Label()
-    g.mark(call.loc)
+    fault, there = g.fault_label(p.FAULT_BADADDR, address), Label()
+    g.mark_location(call.loc)
     if call.row not in _ABSENT_IS_EMPTY:
         g.emit(jump_imm("jslt", R0, 0, fault))
         return
     g.emit(jump_imm("jsge", R0, 0, there))
-    g.get(address, R1)
+    g.load_temp(address, R1)
     g.emit(jump_imm("jne", R1, 0, fault))
-    g.address(R1, target)
+    g.load_address(R1, target)
     g.emit(store_imm(1, R1, 0, 0), mov_imm(R0, 1))
-    g.place(there)
+    g.place_label(there)
 
 
-def emit_copyinstr(g, call, target):
+def emit_copyinstr(g: Emitter, call: Call, target: StringSlot) -> None:
     """The second argument, an unsigned number, bounds the bytes with the NUL."""
     strsize = g.layout.strsize
-    padding = g.pad(target)  # the helper writes the string and no padding
-    g.value(call.args[0])
-    address = g.push()
+    padding = g.pad_slot(target)  # the helper writes the string and no padding
+    g.emit_value(call.args[0])
+    address = g.push_r0()
     if len(call.args) > 1:
         bounded = Label()
-        g.value(call.args[1])
-        g.mark(call.loc)
+        g.emit_value(call.args[1])
+        g.mark_location(call.loc)
         g.emit(
-            jump_imm("jeq", R0, 0, g.fault(p.FAULT_BADADDR, address)),
+            jump_imm("jeq", R0, 0, g.fault_label(p.FAULT_BADADDR, address)),
             jump_imm("jle", R0, strsize, bounded),
             mov_imm(R0, strsize),
         )
-        g.place(bounded)
+        g.place_label(bounded)
         g.emit(mov(R2, R0))
     else:
         g.emit(mov_imm(R2, strsize))
-    g.address(R1, target)
-    g.get(address, R3)
-    g.helper("probe_read_user_str")
-    _check(g, call, address, target)
-    count_cut_string(g, address)
-    g.keep_length(target, padding)
-    g.release(address)
+    g.load_address(R1, target)
+    g.load_temp(address, R3)
+    g.call_helper("probe_read_user_str")
+    _check_result(g, call, address, target)
+    count_truncated_string(g, address)
+    g.store_length(target, padding)
+    g.release_temp(address)
 
 
-def emit_whole_key(g, call, target):
+def emit_hashed_key(g: Emitter, call: Call, target: StringSlot) -> None:
     """The helper returns the string's length with its NUL."""
     strsize = g.layout.strsize
-    if strsize < 2 * _MARK:
+    if strsize < 2 * _HASH_BYTES:
         raise CompileError(
             "D_UNSUPPORTED",
             call.loc,
-            f"keys under -x pyusdt need a strsize of {2 * _MARK} at least",
+            f"keys under -x pyusdt need a strsize of {2 * _HASH_BYTES} at least",
         )
-    whole = Place(False, g.alloc(WHOLE), WHOLE)
-    g.zero(whole)
-    g.value(call.args[0])
-    address = g.push()
-    g.address(R1, whole)
-    g.emit(mov_imm(R2, WHOLE))
-    g.get(address, R3)
-    g.helper("probe_read_user_str")
-    _check(g, call, address, whole)
-    g.release(address)
-    length = g.push()
-    g.copy(Place(False, whole.off, target.size), target)
+    whole = StringSlot(False, g.alloc_scratch(CAPTURED_MAX), CAPTURED_MAX)
+    g.zero_slot(whole)
+    g.emit_value(call.args[0])
+    address = g.push_r0()
+    g.load_address(R1, whole)
+    g.emit(mov_imm(R2, CAPTURED_MAX))
+    g.load_temp(address, R3)
+    g.call_helper("probe_read_user_str")
+    _check_result(g, call, address, whole)
+    g.release_temp(address)
+    length = g.push_r0()
+    g.copy_slot(StringSlot(False, whole.off, target.size), target)
     fits = Label()
-    g.get(length, R0)
-    g.release(length)
+    g.load_temp(length, R0)
+    g.release_temp(length)
     g.emit(jump_imm("jle", R0, strsize, fits))
-    kept = (strsize - 1 - _MARK) // 8 * 8
-    g.zero(Place(False, target.off + kept, target.size - kept))
-    g.address(R1, whole)
-    g.state_address(R2, target.off + kept)
-    g.routine("string_mark")
-    g.place(fits)
+    kept = (strsize - 1 - _HASH_BYTES) // 8 * 8
+    g.zero_slot(StringSlot(False, target.off + kept, target.size - kept))
+    g.load_address(R1, whole)
+    g.load_state_address(R2, target.off + kept)
+    g.call_routine("string_mark")
+    g.place_label(fits)
 
 
-def _reads(call, strsize):
-    bound = constant(call.args[1]) if len(call.args) > 1 else None
+def _read_limit(call: Call, strsize: int) -> int:
+    bound = constant_value(call.args[1]) if len(call.args) > 1 else None
     return strsize if bound is None else min(bound & (1 << 64) - 1, strsize)
 
 
-def _place_whole(layout):
-    layout.zeros_size = max(layout.zeros_size, WHOLE)
+def _reserve_zeros(layout) -> None:
+    layout.zeros_size = max(layout.zeros_size, CAPTURED_MAX)
 
 
-def _whole_key():
+def _hashed_key_row() -> SubroutineRow:
     return SubroutineRow(
         "copyinstr",
         "string(uintptr_t)",
-        emit_whole_key,
+        emit_hashed_key,
         "the string at an address, cut so that no two are alike",
-        place=_place_whole,
-        reads=lambda call, strsize: STRING_LIMIT,
+        make_room=_reserve_zeros,
+        read_limit=lambda call, strsize: STRING_LIMIT,
     )
 
 
-_WHOLE_KEY, _WHOLE_ARGUMENT = _whole_key(), _whole_key()
+_HASHED_KEY, _HASHED_ARGUMENT = _hashed_key_row(), _hashed_key_row()
 
 
-def _as_key(call, options):
+def _choose_key_row(call: Call, options: Options) -> SubroutineRow:
     """The row for an aggregation's key: the string is read whole, where the program asks for it."""
-    if options.get("pyusdt") and options.get("strsize", 0) < WHOLE and len(call.args) == 1:
-        return _WHOLE_ARGUMENT if call.row is ARGUMENT else _WHOLE_KEY
+    if options.get("pyusdt") and options.get("strsize", 0) < CAPTURED_MAX and len(call.args) == 1:
+        return _HASHED_ARGUMENT if call.row is ARGUMENT else _HASHED_KEY
     return call.row
 
 
-def _copyinstr():
+def _copyinstr_row() -> SubroutineRow:
     return SubroutineRow(
         "copyinstr",
         "string(uintptr_t, [size_t])",
         emit_copyinstr,
         "the NUL-terminated string at an address of the firing process; a second argument bounds its bytes, the NUL among them",
-        reads=_reads,
-        keeps_length=True,
-        as_key=_as_key,
+        read_limit=_read_limit,
+        knows_length=True,
+        key_row=_choose_key_row,
     )
 
 
-ROWS = [_copyinstr()]
+ROWS = [_copyinstr_row()]
 # args[i] and arg.name where they are strings: the same, but that an absent string is "" (types/probe_arguments.py)
-ARGUMENT = _copyinstr()
-_ABSENT_IS_EMPTY = (ARGUMENT, _WHOLE_ARGUMENT)
+ARGUMENT = _copyinstr_row()
+_ABSENT_IS_EMPTY = (ARGUMENT, _HASHED_ARGUMENT)

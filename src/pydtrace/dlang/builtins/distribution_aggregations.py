@@ -4,6 +4,8 @@
 `prepare` makes a value the offset of its bucket from the first; the constants' checks and words are dtrace's.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 from pydtrace.aggregation import buckets
@@ -31,56 +33,64 @@ from pydtrace.dlang.compile_errors import refuse
 from pydtrace.dtrace_text import histogram_text as d
 
 from .aggregation_base import Aggregating
-from .aggregation_base import count as count_one
+from .aggregation_base import emit_count as count_one
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...results.aggregation_values import Number
+    from ..code.emitter import Emitter, Temp
 
 
 class Distribution(Aggregating):
-    """count(params): how many buckets there are; bounds(params): (lowest, highest value) of each, in the order of their counts,
-    None: unbounded; values(params): what stands for a value of each in the rank."""
+    """count(params): how many buckets there are; bucket_bounds(params): (lowest, highest value) of each, in the order of their counts,
+    None: unbounded; bucket_values(params): what stands for a value of each in the rank."""
 
-    is_distribution = increments = True
-    metric = "histogram"
-    percents = (("p50 <=", 50), ("p99 <=", 99))
+    is_distribution = takes_increment = True
+    metric_type = "histogram"
+    shown_percentiles = (("p50 <=", 50), ("p99 <=", 99))
 
-    def words(self, params):
-        return self.head + self.count(params)
+    def count_words(self, params: tuple[int, ...]) -> int:
+        return self.header_words + self.count_buckets(params)
 
-    def emit(self, g, params, value, amount):
+    def emit(self, g: Emitter, params: tuple[int, ...], value: Temp, amount: Temp | None) -> None:
         """`value` is the offset of a bucket from the first.  The comparison never holds: it shows the verifier that the
         bucket lies in the value."""
         outside = Label()
         count_one(g)
-        g.get(value, R1)
+        g.load_temp(value, R1)
         g.emit(
-            jump_imm("jgt", R1, 8 * (self.count(params) - 1), outside),
+            jump_imm("jgt", R1, 8 * (self.count_buckets(params) - 1), outside),
             alu("add", R0, R1),
-            load(8, R1, R0, 8 * self.head),
+            load(8, R1, R0, 8 * self.header_words),
         )
         g.emit(
-            alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.use(amount, R2)),
-            store(8, R0, 8 * self.head, R1),
+            alu_imm("add", R1, 1) if amount is None else alu("add", R1, g.in_register(amount, R2)),
+            store(8, R0, 8 * self.header_words, R1),
         )
-        g.place(outside)
+        g.place_label(outside)
 
-    def edges(self, params):
+    def display_edges(self, params) -> None:
         """The bounds of the rows that a picture has, where those are not its buckets."""
 
-    def rows(self, counts):
+    def display_counts(self, counts):
         """The counts of these rows."""
         return counts
 
-    def value(self, params, words):
+    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
         from pydtrace.results.aggregation_values import Histogram
 
         return Histogram(self, params, words)
 
-    def decode(self, value, params):
+    def decode(self, value: bytes, params: tuple[int, ...]) -> tuple[int, ...]:
         return unpack_words(value)[1:]
 
-    def rank(self, decoded, params):
-        return d.weigh_buckets(decoded, self.values(params))
+    def sort_key(self, decoded: tuple[int, ...], params: tuple[int, ...]) -> tuple[int, int]:
+        return d.weigh_buckets(decoded, self.bucket_values(params))
 
-    def labels(self, bounds):
+    def dtrace_labels(self, bounds):
         """What dtrace calls each bucket in its table: those below zero by their upper end, the middle one 0."""
         middle = len(bounds) // 2
         return [
@@ -89,7 +99,7 @@ class Distribution(Aggregating):
         ]
 
 
-def _negated(above):
+def _negate_bounds(above):
     """The bounds of the buckets below zero."""
     return [
         (None if high is None else -high, None if low is None else -low)
@@ -101,26 +111,28 @@ def _negated(above):
 _U16 = 1 << 16
 
 
-class _Parameters:
+class _ConstantReader:
     """Reads the constants of one call, one after the other."""
 
-    def __init__(self, call):
+    def __init__(self, call: ast.Call) -> None:
         self.call = call
 
-    def refuse(self, tag, message, spelled="( )"):
+    def refuse(self, tag: str, message, spelled: str = "( )") -> None:
         refuse(tag, self.call.loc, f"{self.call.name}{spelled} {message}")
 
-    def integer(self, arg, tag, number, what="an integer constant"):
+    def read_integer(
+        self, arg: ast.IntLit, tag: str, number: int, what: str = "an integer constant"
+    ) -> int:
         """The value of a constant."""
         if type(arg) is not ast.IntLit:
             self.refuse(tag, f"argument #{number} must be {what}")
-        return constants.signed(arg.value)
+        return constants.to_signed(arg.value)
 
 
-def _linear_params(call, args):
-    read = _Parameters(call)
-    base = read.integer(args[0], "D_LQUANT_BASETYPE", 1)
-    limit = read.integer(args[1], "D_LQUANT_LIMTYPE", 2)
+def _read_linear_params(call: ast.Call, args: list[ast.IntLit]) -> tuple[int, int, int]:
+    read = _ConstantReader(call)
+    base = read.read_integer(args[0], "D_LQUANT_BASETYPE", 1)
+    limit = read.read_integer(args[1], "D_LQUANT_LIMTYPE", 2)
     for value, tag, number in ((base, "D_LQUANT_BASEVAL", 1), (limit, "D_LQUANT_LIMVAL", 2)):
         if not -(1 << 31) <= value < 1 << 31:
             read.refuse(tag, f"argument #{number} must be a 32-bit quantity")
@@ -129,7 +141,7 @@ def _linear_params(call, args):
     step = 1
     if len(args) > 2:
         what = "a non-zero positive integer constant"
-        step = read.integer(args[2], "D_LQUANT_STEPTYPE", 3, what)
+        step = read.read_integer(args[2], "D_LQUANT_STEPTYPE", 3, what)
         if step <= 0:
             read.refuse("D_LQUANT_STEPTYPE", f"argument #3 must be {what}")
         if step >= _U16:
@@ -148,16 +160,16 @@ def _linear_params(call, args):
     return base, limit, step
 
 
-def _log_linear_params(call, args):
-    read = _Parameters(call)
-    factor = read.integer(args[0], "D_LLQUANT_FACTORTYPE", 1)
+def _read_log_linear_params(call: ast.Call, args: list[ast.IntLit]) -> tuple[int, int, int, int]:
+    read = _ConstantReader(call)
+    factor = read.read_integer(args[0], "D_LLQUANT_FACTORTYPE", 1)
     if not 2 <= factor < _U16:
         message = "argument #1 must be an unsigned 16-bit quantity greater than or equal to 2"
         read.refuse("D_LLQUANT_FACTORVAL", message)
-    low = read.integer(args[1], "D_LLQUANT_LMAGTYPE", 2)
+    low = read.read_integer(args[1], "D_LLQUANT_LMAGTYPE", 2)
     if not 0 <= low < _U16:
         read.refuse("D_LLQUANT_LMAGVAL", "argument #2 must be an unsigned 16-bit quantity")
-    high = read.integer(args[2], "D_LLQUANT_HMAGTYPE", 3)
+    high = read.read_integer(args[2], "D_LLQUANT_HMAGTYPE", 3)
     if not 0 <= high < _U16:
         read.refuse("D_LLQUANT_HMAGVAL", "argument #3 must be an unsigned 16-bit quantity")
     if high < low:
@@ -170,14 +182,14 @@ def _log_linear_params(call, args):
             "D_LLQUANT_HMAGVAL", "argument #3 (high magnitude) will cause overflow of 64 bits"
         )
     what = "a non-zero positive integer constant"
-    steps = read.integer(args[3], "D_LLQUANT_STEPTYPE", 4, what)
+    steps = read.read_integer(args[3], "D_LLQUANT_STEPTYPE", 4, what)
     if steps <= 0:
         read.refuse("D_LLQUANT_STEPTYPE", f"argument #4 must be {what}")
     _check_steps(read, factor, low, steps)
     return factor, low, high, steps
 
 
-def _check_steps(read, factor, low, steps):
+def _check_steps(read: _ConstantReader, factor: int, low: int, steps: int) -> None:
     """The steps must divide each order of magnitude evenly."""
     if steps >= _U16:
         read.refuse("D_LLQUANT_STEPVAL", "argument #4 must be an unsigned 16-bit quantity")
@@ -211,30 +223,32 @@ class Quantize(Distribution):
         "power-of-two frequency distribution of the values",
     )
 
-    def prepare(self, g, params):
+    def prepare(self, g: Emitter, params: tuple[Any, ...]) -> None:
         """r0 = the offset of the value's bucket from bucket 0; so do the others."""
         g.emit(mov(R1, R0))
-        g.routine("quantize_bucket")
+        g.call_routine("quantize_bucket")
         g.emit(alu_imm("lsh", R0, 3))
 
-    def count(self, params):
+    def count_buckets(self, params: tuple[Any, ...]) -> int:
         return buckets.QUANTIZE_BUCKETS
 
-    def bounds(self, params):
+    def bucket_bounds(self, params) -> list[Any]:
         above = [(1 << k, (2 << k) - 1) for k in range(buckets.QUANTIZE_ZERO)]
-        (_, lowest), *below = _negated(above)
+        (_, lowest), *below = _negate_bounds(above)
         return [(LOWEST, lowest), *below, (0, 0), *above]  # there is one more number below 0
 
-    def values(self, params):
+    def bucket_values(self, params: tuple[Any, ...]) -> Iterator[Any]:
         return map(buckets.quantize_value, range(buckets.QUANTIZE_BUCKETS))
 
-    def show(self, decoded, normal, params, zoom=False):
+    def format_value(
+        self, decoded: tuple[int, ...], normal: int, params: tuple[Any, ...], zoom: bool = False
+    ) -> bytes:
         zero = buckets.QUANTIZE_ZERO
         first, last = d.find_printed_range(decoded, (zero - 1, zero + 1))
         labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
         return d.format_table(decoded, labels, first, last, normal, zoom)
 
-    def packing(self, params, several):
+    def make_packing(self, params, several):
         """From one bucket before those that any has filled to one after them."""
         zero = buckets.QUANTIZE_ZERO
         filled = [bucket for counts in several for bucket, count in enumerate(counts) if count] or [
@@ -253,17 +267,17 @@ class Linear(Distribution):
         "void(@, int32_t, int32_t, ...)",
         "linear frequency distribution of the values",
     )
-    constants = 3
-    differences = (
+    constant_count = 3
+    constant_errors = (
         ("D_LQUANT_MATCHBASE", "base"),
         ("D_LQUANT_MATCHLIM", "limit"),
         ("D_LQUANT_MATCHSTEP", "step"),
     )
 
-    def read(self, call, args):
-        return _linear_params(call, args)
+    def read_constants(self, call: ast.Call, args: list[ast.IntLit]) -> tuple[int, int, int]:
+        return _read_linear_params(call, args)
 
-    def prepare(self, g, params):
+    def prepare(self, g: Emitter, params: tuple[int, int, int]) -> None:
         base, limit, step = params
         levels = buckets.linear_levels(base, limit, step)
         below, above, end = Label(), Label(), Label()
@@ -275,17 +289,17 @@ class Linear(Distribution):
             alu_imm("add", R0, 1),
             ja(end),
         )
-        g.place(below)
+        g.place_label(below)
         g.emit(mov_imm(R0, 0), ja(end))
-        g.place(above)
+        g.place_label(above)
         g.emit(mov_imm(R0, levels + 1))
-        g.place(end)
+        g.place_label(end)
         g.emit(alu_imm("lsh", R0, 3))
 
-    def count(self, params):
+    def count_buckets(self, params: tuple[int, int, int]) -> int:
         return buckets.linear_levels(*params) + 2
 
-    def bounds(self, params):
+    def bucket_bounds(self, params) -> list[Any]:
         base, _, step = params
         levels = buckets.linear_levels(*params)
         return [
@@ -294,12 +308,18 @@ class Linear(Distribution):
             (base + levels * step, None),
         ]
 
-    def values(self, params):
+    def bucket_values(self, params: tuple[int, int, int]) -> list[int]:
         base, _, step = params
         levels = buckets.linear_levels(*params)
         return [base - 1, *(base + i * step for i in range(levels)), base + 1 + levels * step]
 
-    def show(self, decoded, normal, params, zoom=False):
+    def format_value(
+        self,
+        decoded: tuple[int, ...],
+        normal: int,
+        params: tuple[int, int, int],
+        zoom: bool = False,
+    ) -> bytes:
         base, _, step = params
         first, last = d.find_printed_range(decoded, (0, 2))
         labels = [b"%d" % (base + (bucket - 1) * step) for bucket in range(first, last + 1)]
@@ -309,38 +329,38 @@ class Linear(Distribution):
             labels[-1] = b">= " + labels[-1]
         return d.format_table(decoded, labels, first, last, normal, zoom)
 
-    def packing(self, params, several):
+    def make_packing(self, params, several):
         """All buckets."""
         base, _, step = params
-        last = self.count(params) - 1
+        last = self.count_buckets(params) - 1
         return d.Packing(
             0, last, 7, 8, b"%8b" % (b"< %d" % base), b">= %d" % (base + (last - 1) * step)
         )
 
-    def labels(self, bounds):
+    def dtrace_labels(self, bounds):
         return [low for low, _ in bounds]
 
 
 class LogLinear(Distribution):
     name, prototype = "llquantize", "void(@, int32_t, int32_t, int32_t, int32_t, ...)"
     doc = "log-linear frequency distribution of the values"
-    constants, spelled = 4, "()"
-    differences = (
+    constant_count, message_suffix = 4, "()"
+    constant_errors = (
         ("D_LLQUANT_MATCHFACTOR", "factor"),
         ("D_LLQUANT_MATCHLMAG", "lmag"),
         ("D_LLQUANT_MATCHHMAG", "hmag"),
         ("D_LLQUANT_MATCHSTEPS", "steps"),
     )
 
-    def read(self, call, args):
-        return _log_linear_params(call, args)
+    def read_constants(self, call: ast.Call, args: list[ast.IntLit]) -> tuple[int, int, int, int]:
+        return _read_log_linear_params(call, args)
 
-    def prepare(self, g, params):
+    def prepare(self, g: Emitter, params: tuple[int, int, int, int]) -> None:
         """The bucket's distance from the middle one is found from the absolute value; r2 keeps the sign."""
         orders = buckets.log_linear_orders(*params)
         positive, found, above = Label(), Label(), Label()
         g.emit(mov(R2, R0), mov(R1, R0), jump_imm("jsge", R0, 0, positive), neg(R1))
-        g.place(positive)
+        g.place_label(positive)
         g.emit(mov_imm(R0, 0), const(R3, orders[0][0]), jump("jlt", R1, R3, found))
         distance = 1
         for first, step, count in orders:
@@ -355,27 +375,33 @@ class LogLinear(Distribution):
                 alu_imm("add", R0, distance - first // step),
                 ja(found),
             )
-            g.place(higher)
+            g.place_label(higher)
             distance += count
         g.emit(mov_imm(R0, distance))
-        g.place(found)
+        g.place_label(found)
         g.emit(jump_imm("jsge", R2, 0, above), neg(R0))
-        g.place(above)
+        g.place_label(above)
         g.emit(alu_imm("add", R0, distance), alu_imm("lsh", R0, 3))
 
-    def count(self, params):
+    def count_buckets(self, params: tuple[int, int, int, int]) -> int:
         return 2 * len(buckets.log_linear_edges(*params)) + 1
 
-    def bounds(self, params):
+    def bucket_bounds(self, params) -> list[Any]:
         edges = buckets.log_linear_edges(*params)
         above = [*((low, high - 1) for low, high in pairwise(edges)), (edges[-1], None)]
-        return [*_negated(above), (1 - edges[0], edges[0] - 1), *above]
+        return [*_negate_bounds(above), (1 - edges[0], edges[0] - 1), *above]
 
-    def values(self, params):
+    def bucket_values(self, params: tuple[int, int, int, int]) -> list[int]:
         edges = buckets.log_linear_edges(*params)
         return [*(-edge for edge in reversed(edges)), 0, *edges]
 
-    def show(self, decoded, normal, params, zoom=False):
+    def format_value(
+        self,
+        decoded: tuple[int, ...],
+        normal: int,
+        params: tuple[int, int, int, int],
+        zoom: bool = False,
+    ) -> bytes:
         edges = buckets.log_linear_edges(*params)
         middle = len(edges)
         first, last = d.find_printed_range(decoded, (middle, middle + 2))

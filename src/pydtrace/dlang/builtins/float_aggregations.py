@@ -6,13 +6,15 @@ sum.  min, max: s64, an integer that sorts as the double does (floats.ordered), 
 stddev: the bits of two doubles, the mean and the sum of the squared distances from it, kept by Welford's method.
 """
 
+from __future__ import annotations
+
 from functools import reduce
 from math import inf, isnan, sqrt
 
 from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.bpf.insn import R0, R1, R2, R3, alu_imm, load, mov, mov_imm, store
 from pydtrace.dlang import ast
-from pydtrace.dlang.float_nodes import op, ordered
+from pydtrace.dlang.float_nodes import make_float_op, to_sortable
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
 from pydtrace.program.float_values import (
@@ -25,63 +27,80 @@ from pydtrace.program.float_values import (
 from . import number_aggregations
 from .aggregation_base import Aggregating
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-class Real(Aggregating):
+    from ...results.aggregation_values import Number
+    from ..code.emitter import Emitter, Temp
+
+
+class FloatAggregating(Aggregating):
     """The values are doubles."""
 
     prototype = "void(@)"
     is_float = True
 
     @staticmethod
-    def operand(node):
+    def convert_operand(node):
         """What is made of the value, a typed node, before it is aggregated."""
         return node
 
-    def value(self, params, words):
+    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
         from pydtrace.results.aggregation_values import FloatNumber
 
         return FloatNumber(self, words)
 
-    def is_told(self, words):
+    def is_from_dtrace(self, words: tuple[int]) -> bool:
         """dtrace has no doubles."""
         return False
 
-    def exact(self, value):
+    def exact_number(self, value):
         return float(value)
 
-    def decode(self, value, params):
-        return self.value(params, unpack_words(value))
+    def decode(self, value: bytes, params: tuple[Any, ...]) -> int | tuple[int, ...]:
+        return self.make_value(params, unpack_words(value))
 
-    def zero(self, params):
+    def absent_value(self, params: tuple[Any, ...]) -> int | tuple[int, ...]:
         return 0.0
 
-    def rank(self, decoded, params):
+    def sort_key(
+        self, decoded: int | tuple[int, ...], params: tuple[Any, ...]
+    ) -> int | tuple[int, int]:
         return not isnan(decoded), float(decoded)  # what is no number comes first
 
-    def show(self, decoded, normal, params, zoom=False):
+    def format_value(
+        self,
+        decoded: int | tuple[int, ...],
+        normal: int,
+        params: tuple[Any, ...],
+        zoom: bool = False,
+    ) -> bytes:
         return format_float(decoded / normal)
 
 
-class Sum(Real):
+class Sum(FloatAggregating):
     name, doc = "sum.double", number_aggregations.Sum.doc
-    is_total = falls = True
+    is_total = can_decrease = True
 
-    def emit(self, g, params, value, amount):
-        found = g.push()
+    def emit(
+        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
+    ) -> None:
+        found = g.push_r0()
         g.emit(load(8, R1, R0, 0), alu_imm("add", R1, 1), store(8, R0, 0, R1), load(8, R2, R0, 8))
-        g.get(value, R3)
+        g.load_temp(value, R3)
         g.emit(mov_imm(R1, p.FLOAT_ADD))
-        g.helper("float_compute")
-        g.pop(found, R1)
+        g.call_helper("float_compute")
+        g.pop_temp(found, R1)
         g.emit(store(8, R1, 8, R0))
 
-    def number(self, words):
+    def compute_number(self, words: tuple[int, ...]) -> int:
         return float_from_bits(words[1])
 
-    def merged(self, *several):
-        return reduce(_added, several)
+    def merge_words(self, *several: Any) -> list[int]:
+        return reduce(_add_sums, several)
 
-    def since(self, old, new):
+    def subtract_words(self, old, new):
         return (
             None
             if new[0] < old[0]
@@ -90,37 +109,43 @@ class Sum(Real):
 
 
 class Avg(Sum):
-    name, doc, metric = "avg.double", number_aggregations.Avg.doc, number_aggregations.Avg.metric
-    is_total = falls = False
+    name, doc, metric_type = (
+        "avg.double",
+        number_aggregations.Avg.doc,
+        number_aggregations.Avg.metric_type,
+    )
+    is_total = can_decrease = False
 
-    def number(self, words):
+    def compute_number(self, words: tuple[int, ...]) -> int:
         return float_from_bits(words[1]) / words[0] if words[0] else 0.0
 
-    mean = number
+    compute_mean = compute_number
 
-    def since(self, old, new):
-        return None if new[0] == old[0] else super().since(old, new)
+    def subtract_words(self, old, new):
+        return None if new[0] == old[0] else super().subtract_words(old, new)
 
 
-class Stddev(Real):
+class Stddev(FloatAggregating):
     name, doc = "stddev.double", number_aggregations.Stddev.doc
     size = 3
 
-    def emit(self, g, params, value, amount):
+    def emit(
+        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
+    ) -> None:
         g.emit(mov(R1, R0), mov_imm(R2, 24))
-        g.get(value, R3)
-        g.helper("float_deviate")
+        g.load_temp(value, R3)
+        g.call_helper("float_deviate")
 
-    def number(self, words):
-        return sqrt(_not_below_0(float_from_bits(words[2]) / words[0])) if words[0] else 0.0
+    def compute_number(self, words: tuple[int, ...]) -> int:
+        return sqrt(_clamp_to_zero(float_from_bits(words[2]) / words[0])) if words[0] else 0.0
 
-    def mean(self, words):
+    def compute_mean(self, words):
         return float_from_bits(words[1])
 
-    def merged(self, *several):
-        return reduce(_together, several)
+    def merge_words(self, *several: Any) -> list[int]:
+        return reduce(_merge_deviations, several)
 
-    def since(self, old, new):
+    def subtract_words(self, old, new):
         """What Chan's method would have added to `old`."""
         n = new[0] - old[0]
         if n <= 0:
@@ -132,19 +157,19 @@ class Stddev(Real):
             - float_from_bits(old[2])
             - distance * distance * old[0] * n / new[0]
         )
-        return [n, float_to_bits(mean), float_to_bits(_not_below_0(squares))]
+        return [n, float_to_bits(mean), float_to_bits(_clamp_to_zero(squares))]
 
 
-def _not_below_0(number):
+def _clamp_to_zero(number: int):
     """What is not a number stays that: max(0.0, nan) is 0.0."""
     return 0.0 if number < 0 else number
 
 
-def _added(a, b):
+def _add_sums(a, b) -> list[Any]:
     return [a[0] + b[0], float_to_bits(float_from_bits(a[1]) + float_from_bits(b[1]))]
 
 
-def _together(a, b):
+def _merge_deviations(a, b):
     """The words of both deviations, by Chan's method."""
     n, distance = a[0] + b[0], float_from_bits(b[1]) - float_from_bits(a[1])
     mean = float_from_bits(a[1]) + distance * b[0] / n
@@ -152,40 +177,48 @@ def _together(a, b):
     return [n, float_to_bits(mean), float_to_bits(squares)]
 
 
-def _ordered_nan_last(node):
-    """As ordered(), but what is not a number is the greatest: the order of the negative number, upside down."""
-    upside_down = ast.Unary(node.loc, "~", ordered(op(node.loc, "-", node)))
+def _sortable_nan_last(node):
+    """As to_sortable(), but what is not a number is the greatest: the order of the negative number, upside down."""
+    upside_down = ast.Unary(node.loc, "~", to_sortable(make_float_op(node.loc, "-", node)))
     upside_down.type = t.INT64
     return upside_down
 
 
-class Extreme(Real):
+class Extreme(FloatAggregating):
     """Words, code and merging are those of integers."""
 
-    unbounded = 0.0  # after clear()
-    operand = staticmethod(ordered)
-    emit, merged, since = (
+    cleared_number = 0.0  # after clear()
+    convert_operand = staticmethod(to_sortable)
+    emit, merge_words, subtract_words = (
         number_aggregations.Extreme.emit,
-        number_aggregations.Extreme.merged,
-        number_aggregations.Extreme.since,
+        number_aggregations.Extreme.merge_words,
+        number_aggregations.Extreme.subtract_words,
     )
-    came = number_aggregations.Extreme.came
+    mergeable_delta = number_aggregations.Extreme.mergeable_delta
 
-    def number(self, words):
-        return float_from_order(words[1]) if words[0] else self.unbounded
+    def compute_number(self, words: tuple[int, ...]) -> int:
+        return float_from_order(words[1]) if words[0] else self.cleared_number
 
 
 class Min(Extreme):
     name, doc = "min.double", number_aggregations.Min.doc
-    keeps, choose, unbounded = number_aggregations.Min.keeps, staticmethod(min), inf
+    keep_jump, choose_word, cleared_number = (
+        number_aggregations.Min.keep_jump,
+        staticmethod(min),
+        inf,
+    )
 
 
 class Max(Extreme):
     """What is not a number is the greatest here, and the smallest for min(): both are nan where it came, as sum() and avg() are."""
 
     name, doc = "max.double", number_aggregations.Max.doc
-    operand = staticmethod(_ordered_nan_last)
-    keeps, choose, unbounded = number_aggregations.Max.keeps, staticmethod(max), -inf
+    convert_operand = staticmethod(_sortable_nan_last)
+    keep_jump, choose_word, cleared_number = (
+        number_aggregations.Max.keep_jump,
+        staticmethod(max),
+        -inf,
+    )
 
 
-ROWS = {row.called: row for row in (Sum(), Avg(), Stddev(), Min(), Max())}
+ROWS = {row.function_name: row for row in (Sum(), Avg(), Stddev(), Min(), Max())}

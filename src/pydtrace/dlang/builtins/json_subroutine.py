@@ -5,37 +5,44 @@ Always: the helper (c/bpf/helpers/json.c) takes text, path and result in places 
 it.  What the path does not lead to, and a text that is not JSON up to there, is NULL.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import R0, R1, R2, R3, R4, jump_imm, mov_imm
 from pydtrace.bpf.program_builder import Label
-from pydtrace.dlang.code.emitter import Place
-from pydtrace.dlang.code.string_expressions import set_null
+from pydtrace.dlang.code.emitter import StringSlot
+from pydtrace.dlang.code.string_expressions import emit_null
 
 from .subroutine_base import SubroutineRow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..ast import Call
+    from ..code.emitter import Emitter
 
-def _whole(g, expr):
+
+def _copy_argument(g: Emitter, expr):
     """The Place of a string, written to room for any."""
-    place = Place(False, g.alloc(g.layout.string_size), g.layout.string_size)
-    g.string(expr, place.off)
+    place = StringSlot(False, g.alloc_scratch(g.layout.string_size), g.layout.string_size)
+    g.emit_string(expr, place.off)
     return place
 
 
-def emit_json(g, call, target):
-    text, path = _whole(g, call.args[0]), _whole(g, call.args[1])
+def emit_json(g: Emitter, call: Call, target) -> None:
+    text, path = _copy_argument(g, call.args[0]), _copy_argument(g, call.args[1])
     found, end = Label(), Label()
-    result = Place(False, g.alloc(g.layout.string_size), g.layout.string_size)
-    g.zero(result)  # the helper writes the string and no padding
-    g.address(R1, result)
+    result = StringSlot(False, g.alloc_scratch(g.layout.string_size), g.layout.string_size)
+    g.zero_slot(result)  # the helper writes the string and no padding
+    g.load_address(R1, result)
     g.emit(mov_imm(R2, g.layout.strsize))
-    g.address(R3, text)
-    g.address(R4, path)
-    g.helper("json_text")
+    g.load_address(R3, text)
+    g.load_address(R4, path)
+    g.call_helper("json_text")
     g.emit(jump_imm("jsgt", R0, 0, found))
-    set_null(g, target)
-    g.jump(end)
-    g.place(found)
-    g.copy(result, target)
-    g.place(end)
+    emit_null(g, target)
+    g.jump_to(end)
+    g.place_label(found)
+    g.copy_slot(result, target)
+    g.place_label(end)
 
 
 ROWS = [
@@ -45,6 +52,6 @@ ROWS = [
         emit_json,
         'the value in a JSON text that a path such as "user.tags[2]" leads to; NULL '
         "where there is none",
-        nullable=True,
+        is_nullable=True,
     ),
 ]

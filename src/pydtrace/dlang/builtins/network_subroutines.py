@@ -5,16 +5,23 @@
 64 bytes are the text.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import R0, R1, R2, R3, R6, alu_imm, jump_imm, load, mov, mov_imm
 from pydtrace.bpf.program_builder import Label
 from pydtrace.dlang import ast
-from pydtrace.dlang.code.emitter import Place
-from pydtrace.dlang.code.memory_objects import Spot, pointer
+from pydtrace.dlang.code.emitter import StringSlot
+from pydtrace.dlang.code.memory_objects import ObjectAddress, emit_pointer
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program import program as p
 
-from .string_subroutines import copy_whole
+from .string_subroutines import copy_truncated
 from .subroutine_base import SubroutineRow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...bpf.insn import Insn
+    from ..code.emitter import Emitter
 
 _TEXT, _WORK = 64, 112
 _AF_INET, _AF_INET6 = 2, 10
@@ -22,39 +29,39 @@ _ETHER, _INFINIBAND = 1, 32
 _LENGTHS = {_ETHER: 6, _INFINIBAND: 20}
 
 
-def _bytes_at(g, expr, size):
+def _copy_bytes(g: Emitter, expr: ast.Expr, size: int) -> int:
     """Copy `size` bytes at an address to a work area; the area's offset: the text's, the bytes behind it."""
-    work = g.alloc(_WORK + 24)
-    g.zero(Place(False, work, _WORK + 24))
-    g.value(expr)
-    base, off = pointer(g, Spot(R0, 0, True), size, expr.loc)
+    work = g.alloc_scratch(_WORK + 24)
+    g.zero_slot(StringSlot(False, work, _WORK + 24))
+    g.emit_value(expr)
+    base, off = emit_pointer(g, ObjectAddress(R0, 0, True), size, expr.loc)
     g.emit(mov(R3, base), alu_imm("add", R3, off))
-    g.copy_from_r3(Place(False, work + _WORK, size), size)
+    g.copy_from_r3(StringSlot(False, work + _WORK, size), size)
     return work
 
 
-def _run(g, routine, work, first=0, *more):
-    g.state_address(R1, work + _WORK + first)
-    g.state_address(R2, work)
+def _call_routine(g: Emitter, routine: str, work: int, first: int = 0, *more: Insn) -> None:
+    g.load_state_address(R1, work + _WORK + first)
+    g.load_state_address(R2, work)
     g.emit(*more)
-    g.routine(routine)
+    g.call_routine(routine)
 
 
-def _finish(g, work, target):
-    source = Place(False, work, _TEXT)
+def _copy_text(g: Emitter, work: int, target: StringSlot) -> None:
+    source = StringSlot(False, work, _TEXT)
     if source.size <= target.size:
-        g.copy(source, target)
+        g.copy_slot(source, target)
     else:
-        copy_whole(g, source, target)
+        copy_truncated(g, source, target)
 
 
-def emit_inet_ntoa(g, call, target):
-    work = _bytes_at(g, call.args[0], 4)
-    _run(g, "inet4_text", work)
-    _finish(g, work, target)
+def emit_inet_ntoa(g: Emitter, call: ast.Call, target: StringSlot) -> None:
+    work = _copy_bytes(g, call.args[0], 4)
+    _call_routine(g, "inet4_text", work)
+    _copy_text(g, work, target)
 
 
-def _inet6(g, work, strict):
+def _emit_inet6(g: Emitter, work: int, strict: bool) -> None:
     """The text of 16 bytes; strict: the parts before an IPv4 address are shown."""
     bytes_at = work + _WORK
     plain, mapped, dotted, end = Label(), Label(), Label(), Label()
@@ -69,73 +76,74 @@ def _inet6(g, work, strict):
         jump_imm("jeq", R0, 0xFFFF, dotted),
         jump_imm("jne", R0, -1, plain),
     )
-    g.place(mapped)  # an IPv4 address, but for :: and ::1 and their like
+    g.place_label(mapped)  # an IPv4 address, but for :: and ::1 and their like
     g.emit(load(2, R0, R6, bytes_at + 12), jump_imm("jeq", R0, 0, plain))
-    g.place(dotted)
+    g.place_label(dotted)
     if strict:
-        _run(g, "inet6_text", work, 0, mov_imm(R3, 6))
-    _run(g, "inet4_text", work, 12)
-    g.jump(end)
-    g.place(plain)
-    _run(g, "inet6_text", work, 0, mov_imm(R3, 8))
-    g.place(end)
+        _call_routine(g, "inet6_text", work, 0, mov_imm(R3, 6))
+    _call_routine(g, "inet4_text", work, 12)
+    g.jump_to(end)
+    g.place_label(plain)
+    _call_routine(g, "inet6_text", work, 0, mov_imm(R3, 8))
+    g.place_label(end)
 
 
-def _need_constant(call):
+def _require_constant(call: ast.Call) -> None:
     """The second argument of inet_ntoa6()."""
     if type(call.args[-1]) is not ast.IntLit and len(call.args) > 1:
         message = "inet_ntoa6( ) argument #2 is incompatible with prototype:\n\tprototype: integer constant\n"
         refuse("D_PROTO_ARG", call.loc, message + f"\t argument: {call.args[-1].type}")
 
 
-def emit_inet_ntoa6(g, call, target):
-    work = _bytes_at(g, call.args[0], 16)
-    _inet6(g, work, len(call.args) > 1 and call.args[1].value != 0)
-    _finish(g, work, target)
+def emit_inet_ntoa6(g: Emitter, call: ast.Call, target: StringSlot) -> None:
+    work = _copy_bytes(g, call.args[0], 16)
+    _emit_inet6(g, work, len(call.args) > 1 and call.args[1].value != 0)
+    _copy_text(g, work, target)
 
 
-def emit_inet_ntop(g, call, target):
-    g.value(call.args[0])
-    kind = g.push()
+def emit_inet_ntop(g: Emitter, call: ast.Call, target: StringSlot) -> None:
+    g.emit_value(call.args[0])
+    kind = g.push_r0()
     six, end = Label(), Label()
-    g.get(kind, R0)
-    g.mark(call.loc)
+    g.load_temp(kind, R0)
+    g.mark_location(call.loc)
     g.emit(
-        jump_imm("jeq", R0, _AF_INET6, six), jump_imm("jne", R0, _AF_INET, g.fault(p.FAULT_ILLOP))
+        jump_imm("jeq", R0, _AF_INET6, six),
+        jump_imm("jne", R0, _AF_INET, g.fault_label(p.FAULT_ILLOP)),
     )
-    g.release(kind)
+    g.release_temp(kind)
     mark = g.scratch
-    work = _bytes_at(g, call.args[1], 4)
-    _run(g, "inet4_text", work)
-    _finish(g, work, target)
-    g.jump(end)
+    work = _copy_bytes(g, call.args[1], 4)
+    _call_routine(g, "inet4_text", work)
+    _copy_text(g, work, target)
+    g.jump_to(end)
     g.scratch = mark
-    g.place(six)
-    work = _bytes_at(g, call.args[1], 16)
-    _inet6(g, work, True)
-    _finish(g, work, target)
-    g.place(end)
+    g.place_label(six)
+    work = _copy_bytes(g, call.args[1], 16)
+    _emit_inet6(g, work, True)
+    _copy_text(g, work, target)
+    g.place_label(end)
 
 
-def emit_link_ntop(g, call, target):
-    g.value(call.args[0])
-    kind = g.push()
+def emit_link_ntop(g: Emitter, call: ast.Call, target: StringSlot) -> None:
+    g.emit_value(call.args[0])
+    kind = g.push_r0()
     end = Label()
     labels = {number: Label() for number in _LENGTHS}
-    g.get(kind, R0)
-    g.mark(call.loc)
+    g.load_temp(kind, R0)
+    g.mark_location(call.loc)
     g.emit(*[jump_imm("jeq", R0, number, label) for number, label in labels.items()])
-    g.jump_surely(g.fault(p.FAULT_ILLOP))
-    g.release(kind)
+    g.jump_opaquely(g.fault_label(p.FAULT_ILLOP))
+    g.release_temp(kind)
     mark = g.scratch
     for number, label in labels.items():
         g.scratch = mark
-        g.place(label)
-        work = _bytes_at(g, call.args[1], _LENGTHS[number])
-        _run(g, "bytes_text", work, 0, mov_imm(R3, _LENGTHS[number]))
-        _finish(g, work, target)
-        g.jump(end)
-    g.place(end)
+        g.place_label(label)
+        work = _copy_bytes(g, call.args[1], _LENGTHS[number])
+        _call_routine(g, "bytes_text", work, 0, mov_imm(R3, _LENGTHS[number]))
+        _copy_text(g, work, target)
+        g.jump_to(end)
+    g.place_label(end)
 
 
 ROWS = [
@@ -145,7 +153,7 @@ ROWS = [
         "string(struct in6_addr *, [int])",
         emit_inet_ntoa6,
         "an IPv6 address as text",
-        accept=_need_constant,
+        check_arguments=_require_constant,
     ),
     SubroutineRow(
         "inet_ntop", "string(int, void *)", emit_inet_ntop, "an address of a family as text"

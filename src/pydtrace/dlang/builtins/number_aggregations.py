@@ -1,5 +1,7 @@
 # mypy: ignore-errors
-"""count(), sum(), min(), max(), avg() and stddev(): aggregating functions whose value is a number."""
+"""emit_count(), sum(), min(), max(), avg() and stddev(): aggregating functions whose value is a number."""
+
+from __future__ import annotations
 
 from math import isqrt
 
@@ -7,32 +9,40 @@ from pydtrace.aggregation.int64 import HIGHEST, LOWEST, divide_toward_zero, unpa
 from pydtrace.bpf.insn import R0, R1, R2, alu, jump, jump_imm, load, mov, store
 from pydtrace.bpf.program_builder import Label
 
-from .aggregation_base import Aggregating, count, total
+from .aggregation_base import Aggregating, emit_count, weigh_value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..code.emitter import Emitter, Temp
 
 
 class Count(Aggregating):
     name, prototype, doc = "count", "void()", "number of times it was called"
-    params, size = 0, 1
-    is_total = has_bars = weighs = True
-    metric = "counter"
+    value_count, size = 0, 1
+    is_total = has_agghist = has_bulk_code = True
+    metric_type = "counter"
 
-    def emit(self, g, params, value, amount):
-        count(g)
+    def emit(
+        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
+    ) -> None:
+        emit_count(g)
 
-    def number(self, words):
+    def compute_number(self, words: tuple[int]) -> int:
         return words[0]
 
-    def told(self, value):
+    def words_from_dtrace(self, value):
         return [value]
 
 
 class Sum(Aggregating):
     name, prototype, doc = "sum", "void(@)", "total of the values"
-    is_total = falls = has_bars = weighs = True
+    is_total = can_decrease = has_agghist = has_bulk_code = True
 
-    def emit(self, g, params, value, amount):
-        count(g)
-        added = total(g, value)
+    def emit(self, g: Emitter, params: tuple[Any, ...], value: Temp, amount: Temp | None) -> None:
+        emit_count(g)
+        added = weigh_value(g, value)
         g.emit(load(8, R1, R0, 8), alu("add", R1, added), store(8, R0, 8, R1))
 
 
@@ -40,44 +50,46 @@ class Extreme(Aggregating):
     """keeps: the jump that is taken where the old value stays; choose: of two words; empty: what dtrace shows after clear()."""
 
     prototype = "void(@)"
-    weighs = True
-    keeps, choose, empty = "", None, 0
-    own_words = 1  # whether there is a value
+    has_bulk_code = True
+    keep_jump, choose_word, empty_number = "", None, 0
+    extra_words = 1  # whether there is a value
 
-    def emit(self, g, params, value, amount):
+    def emit(self, g: Emitter, params: tuple[Any, ...], value: Temp, amount: Temp | None) -> None:
         first, done = Label(), Label()
-        count(g)
-        new = g.use(value, R2)
-        g.emit(jump_imm("jeq", R1, 0, first), load(8, R1, R0, 8), jump(self.keeps, R1, new, done))
-        g.place(first)
+        emit_count(g)
+        new = g.in_register(value, R2)
+        g.emit(
+            jump_imm("jeq", R1, 0, first), load(8, R1, R0, 8), jump(self.keep_jump, R1, new, done)
+        )
+        g.place_label(first)
         g.emit(store(8, R0, 8, new))
-        g.place(done)
+        g.place_label(done)
 
-    def merged(self, *several):
-        return [sum(words[0] for words in several), self.choose(words[1] for words in several)]
+    def merge_words(self, *several: Any) -> list[int]:
+        return [sum(words[0] for words in several), self.choose_word(words[1] for words in several)]
 
-    def since(self, old, new):
+    def subtract_words(self, old, new) -> None:
         """It is known of all only."""
 
-    def came(self, old, new):
+    def mergeable_delta(self, old, new):
         return None if old == new else [new[0] - old[0], new[1]]
 
-    def decode(self, value, params):
+    def decode(self, value: bytes, params: tuple[Any, ...]) -> int:
         n, number = unpack_words(value)
-        return number if n else self.empty
+        return number if n else self.empty_number
 
-    def zero(self, params):
+    def absent_value(self, params: tuple[Any, ...]) -> int:
         return 0
 
 
 class Min(Extreme):
     name, doc = "min", "smallest of the values"
-    keeps, choose, empty = "jsle", staticmethod(min), HIGHEST
+    keep_jump, choose_word, empty_number = "jsle", staticmethod(min), HIGHEST
 
 
 class Max(Extreme):
     name, doc = "max", "largest of the values"
-    keeps, choose, empty = "jsge", staticmethod(max), LOWEST
+    keep_jump, choose_word, empty_number = "jsge", staticmethod(max), LOWEST
 
 
 class Mean(Aggregating):
@@ -85,42 +97,42 @@ class Mean(Aggregating):
 
     prototype = "void(@)"
 
-    def decode(self, value, params):
+    def decode(self, value: bytes, params: tuple[Any, ...]) -> tuple[int, ...]:
         return unpack_words(value)
 
-    def number(self, words):
-        return self.divided(words, 1)
+    def compute_number(self, words: tuple[int, ...]) -> int:
+        return self.normalize_number(words, 1)
 
-    def mean(self, words):
+    def compute_mean(self, words):
         return words[1] / words[0] if words[0] else 0.0
 
-    def since(self, old, new):
+    def subtract_words(self, old, new):
         """None where no value came, too: dtrace tells the value, and not how many there were."""
-        return None if new[0] == old[0] else super().since(old, new)
+        return None if new[0] == old[0] else super().subtract_words(old, new)
 
-    def rank(self, decoded, params):
-        return self.number(decoded)
+    def sort_key(self, decoded: tuple[int, ...], params: tuple[Any, ...]) -> int:
+        return self.compute_number(decoded)
 
 
 class Avg(Mean):
     name, doc = "avg", "arithmetic mean of the values"
-    metric = "summary"
-    weighs, emit = True, Sum.emit
+    metric_type = "summary"
+    has_bulk_code, emit = True, Sum.emit
 
-    def divided(self, decoded, normal):
+    def normalize_number(self, decoded: tuple[int, int], normal: int) -> int:
         n, total = decoded
         return divide_toward_zero(divide_toward_zero(total, wrap_int64(normal)), n) if n else 0
 
-    def printed(self, decoded, normal, is_signed):
+    def printf_number(self, decoded: int, normal: int, is_signed: bool) -> int:
         """dtrace's printf computes it without signs, its table with them."""
         n, total = decoded
         return wrap_int64((total & 0xFFFFFFFFFFFFFFFF) // normal // n) if n else 0
 
-    def exact(self, value):
+    def exact_number(self, value):
         return value.mean
 
-    def told(self, value):
-        """A count of -1 can not be: is_told()."""
+    def words_from_dtrace(self, value):
+        """A count of -1 can not be: is_from_dtrace()."""
         return [-1, -value] if value > LOWEST else [1, value]
 
 
@@ -128,53 +140,55 @@ class Stddev(Mean):
     name, doc = "stddev", "standard deviation of the values"
     size = 4
 
-    def emit(self, g, params, value, amount):
+    def emit(self, g: Emitter, params: tuple[Any, ...], value: Temp, amount: Temp | None) -> None:
         g.emit(mov(R1, R0))
-        g.get(value, R2)
-        g.routine("stddev_add")
+        g.load_temp(value, R2)
+        g.call_routine("stddev_add")
 
-    def merged(self, *several):
-        return self._words([sum(each) for each in zip(*map(self._parts, several))])
+    def merge_words(self, *several: Any) -> list[int]:
+        return self._join_words([sum(each) for each in zip(*map(self._split_words, several))])
 
-    def since(self, old, new):
+    def subtract_words(self, old, new):
         if new[0] <= old[0]:
             return None
-        return self.came(old, new)
+        return self.mergeable_delta(old, new)
 
-    def came(self, old, new):
+    def mergeable_delta(self, old, new):
         return (
             None
             if old == new
-            else self._words([b - a for a, b in zip(self._parts(old), self._parts(new))])
+            else self._join_words(
+                [b - a for a, b in zip(self._split_words(old), self._split_words(new))]
+            )
         )
 
     @staticmethod
-    def _parts(words):
+    def _split_words(words: tuple[int, int, int, int]) -> tuple[int, int, int]:
         """n, the sum, and the sum of squares, which has two words, the low one first."""
         n, total, low, high = words
         return n, total, low % 2**64 | high % 2**64 << 64
 
     @staticmethod
-    def _words(parts):
+    def _join_words(parts) -> list[int]:
         n, total, squares = parts
         return [wrap_int64(n), wrap_int64(total), wrap_int64(squares), wrap_int64(squares >> 64)]
 
-    def divided(self, decoded, normal):
+    def normalize_number(self, decoded: tuple[int, int, int, int], normal: int) -> int:
         """The root of (the mean of the squares minus the square of the mean)."""
-        n, total, squares = self._parts(decoded)
+        n, total, squares = self._split_words(decoded)
         if not n:
             return 0
         mean = divide_toward_zero(divide_toward_zero(total, wrap_int64(normal)), n)
         return wrap_int64(isqrt(max(0, squares // normal // n - mean * mean)))
 
-    def printed(self, decoded, normal, is_signed):
-        return self.divided(decoded, normal)
+    def printf_number(self, decoded: int, normal: int, is_signed: bool) -> int:
+        return self.normalize_number(decoded, normal)
 
-    def is_told(self, words):
-        return words[0] == 1 and self.number(words) > 0
+    def is_from_dtrace(self, words: tuple[int]) -> bool:
+        return words[0] == 1 and self.compute_number(words) > 0
 
-    def told(self, value):
-        """A deviation of a single value can not be: is_told()."""
+    def words_from_dtrace(self, value):
+        """A deviation of a single value can not be: is_from_dtrace()."""
         return [1, 0, wrap_int64(value * value), wrap_int64(value * value >> 64)]
 
 

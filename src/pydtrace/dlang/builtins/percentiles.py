@@ -6,6 +6,8 @@ are the same whatever comes, so merging adds them and is exact.  All of them are
 map has them in halves (aggregation/split_values.py), those below 0 by their magnitudes as those above; who has none below 0 has no such half.
 """
 
+from __future__ import annotations
+
 from itertools import compress
 
 from pydtrace.aggregation import buckets
@@ -14,6 +16,13 @@ from pydtrace.bpf.insn import R0, R1, R2, R3, mov, mov_imm
 
 from .distribution_aggregations import Distribution
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...results.aggregation_values import Number
+    from ..code.emitter import Emitter, Temp
+
 
 class Percentiles(Distribution):
     name, prototype, doc = (
@@ -21,19 +30,21 @@ class Percentiles(Distribution):
         "void(@, ...)",
         "p50, p90, p99, p99.9, each to 1 %, and the greatest of the values",
     )
-    is_own, halved, head, metric = True, True, 2, "summary"
-    percents = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))
+    is_extension, is_split, header_words, metric_type = True, True, 2, "summary"
+    shown_percentiles = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))
 
-    def emit(self, g, params, value, amount):
+    def emit(
+        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
+    ) -> None:
         g.emit(mov(R1, R0))
-        g.get(value, R2)
-        g.emit(mov_imm(R3, 1)) if amount is None else g.get(amount, R3)
-        g.routine("percentiles_add")
+        g.load_temp(value, R2)
+        g.emit(mov_imm(R3, 1)) if amount is None else g.load_temp(amount, R3)
+        g.call_routine("percentiles_add")
 
-    def stored(self, params):
-        return self.head + len(buckets.percentile_magnitudes())
+    def count_stored_words(self, params: tuple[int, ...]) -> int:
+        return self.header_words + len(buckets.percentile_magnitudes())
 
-    def whole(self, below, above):
+    def join_halves(self, below, above):
         filled = [words for words in (below, above) if any(words)]
         return [
             below[0] + above[0],
@@ -42,16 +53,16 @@ class Percentiles(Distribution):
             *above[2:-1],
         ]
 
-    def count(self, params):
+    def count_buckets(self, params) -> int:
         return len(buckets.percentile_bounds())
 
-    def bounds(self, params):
+    def bucket_bounds(self, params) -> tuple[tuple[int, int], ...]:
         return buckets.percentile_bounds()
 
-    def edges(self, params):
+    def display_edges(self, params):
         return buckets.percentile_display_rows()[0]
 
-    def rows(self, counts):
+    def display_counts(self, counts):
         edges, of_bucket = buckets.percentile_display_rows()
         found = [0] * len(edges)
         for row, count in zip(compress(of_bucket, counts), filter(None, counts)):
@@ -59,37 +70,45 @@ class Percentiles(Distribution):
         return found
 
     # --- words, of CPUs and of sessions -------------------------------------------------------------
-    def merged(self, *several):
+    def merge_words(self, *several: Any) -> list[int]:
         words = add_words(*several)
         words[1] = max(each[1] for each in several if any(each))
         return words
 
-    def since(self, old, new):
+    def subtract_words(self, old, new):
         """The greatest of what came is not known exactly where it is not that of all: it is the end of its bucket, to 1 %."""
-        came = super().since(old, new)
+        came = super().subtract_words(old, new)
         if came is None or new[1] != old[1] or not old[0]:
             return came and [came[0], new[1], *came[2:]]
-        used = [high for (_, high), count in zip(self.bounds(()), came[2:]) if count]
+        used = [high for (_, high), count in zip(self.bucket_bounds(()), came[2:]) if count]
         return [came[0], min(new[1], max(used, default=new[1])), *came[2:]]
 
-    def came(self, old, new):
-        words = super().came(old, new)
+    def mergeable_delta(self, old, new):
+        words = super().mergeable_delta(old, new)
         return words and [words[0], new[1], *words[2:]]
 
     # --- in value objects and in text ---------------------------------------------------------------
-    def value(self, params, words):
+    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
         from pydtrace.results.aggregation_values import Percentiles as Value
 
         return Value(self, params, words)
 
-    def decode(self, value, params):
-        return self.value(params, unpack_words(value))
+    def decode(self, value: bytes, params: tuple[Any, ...]) -> int | tuple[int, ...]:
+        return self.make_value(params, unpack_words(value))
 
-    def rank(self, decoded, params):
+    def sort_key(
+        self, decoded: int | tuple[int, ...], params: tuple[Any, ...]
+    ) -> int | tuple[int, int]:
         """By the 99th percentile, then by the others from the highest down."""
         return [decoded.percentile(percent) or 0 for percent in (99, 100, 99.9, 90, 50)]
 
-    def show(self, decoded, normal, params, zoom=False):
+    def format_value(
+        self,
+        decoded: int | tuple[int, ...],
+        normal: int,
+        params: tuple[Any, ...],
+        zoom: bool = False,
+    ) -> bytes:
         return b"".join(
             b" %18b"
             % (

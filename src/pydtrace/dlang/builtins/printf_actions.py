@@ -4,14 +4,28 @@
 Always: call.format is the parsed format (program/printf_format.py); args[0] is its StrLit still.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, beginner_hints
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program.program import PRINTS_FORMAT
 
 from .action_base import Action
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def parse_format(call, args, types, value_types=None):
+    from ...program import program
+    from ...program.d_types import Integer, Type
+
+
+def parse_format(
+    call: ast.Call,
+    args: list[ast.Expr] | tuple[Any, ...],
+    types: list[Type],
+    value_types: list[Integer] | None = None,
+) -> None:
     """Compare the format with what it formats.  value_types: of the aggregations that printa() names."""
     from pydtrace.program import printf_format as formats
 
@@ -22,17 +36,17 @@ def parse_format(call, args, types, value_types=None):
     except formats.FormatError as error:
         known = error.index is not None and error.index < len(args)
         at = args[error.index].loc if known else text.loc
-        hint = beginner_hints.conversion(
+        hint = beginner_hints.hint_for_conversion(
             error.tag, error.message, args[error.index].type if known else None
         )
         raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
 
 
-class Formatted(Action):
-    first = 1
+class FormatAction(Action):
+    first_recorded = 1
     takes_text = True
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         text = call.args[0]
         if type(text) is not ast.StrLit:
             message = f"{self.name}( ) argument #1 is incompatible with prototype:\n"
@@ -41,29 +55,29 @@ class Formatted(Action):
         parse_format(call, call.args[1:], [arg.type for arg in call.args[1:]])
 
 
-class Printf(Formatted):
+class Printf(FormatAction):
     name, prototype, doc = "printf", "void(string, ...)", "formatted output"
     takes_floats = is_value = True
-    prints = PRINTS_FORMAT
+    printed_by = PRINTS_FORMAT
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         """One that has addresses to name in it."""
         run.sink.text(run.format_renderer.render_record(action, record))
 
 
-class System(Formatted):
+class System(FormatAction):
     name, prototype, doc = "system", "void(@, ...)", "run a command of the shell"
-    destructive = True
+    is_destructive = True
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.run_command(run.format_renderer.render_record(action, record))
 
 
-class Freopen(Formatted):
+class Freopen(FormatAction):
     name, prototype, doc = "freopen", "void(@, ...)", "what follows is printed to another file"
-    destructive = True
+    is_destructive = True
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         """As of printf(), but that an empty name means the first output."""
         text = call.args[0]
         if type(text) is ast.StrLit and text.value == b".":
@@ -75,7 +89,7 @@ class Freopen(Formatted):
         else:
             super().check(call)
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.reopen_output(run.format_renderer.render_record(action, record), record)
 
 

@@ -5,39 +5,49 @@ Always: the event has the firing process's ancestors, the nearest ANCESTORS of t
 the embedded engine has, for places of one size.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import R0, R1, R2, R3, R6, ja, jump, load, mov_imm
 from pydtrace.bpf.program_builder import Label
-from pydtrace.dlang.code.emitter import Place
+from pydtrace.dlang.code.emitter import StringSlot
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
 
 from .subroutine_base import SubroutineRow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..ast import Call
+    from ..code.emitter import Emitter
 
-def emit_progenyof(g, call, target):
+
+def emit_progenyof(g: Emitter, call: Call, target) -> None:
     """Whether the firing process, or one of its ancestors, has that id."""
     is_one, end = Label(), Label()
-    g.value(call.args[0])
-    g.narrow(R0, t.UINT32)
+    g.emit_value(call.args[0])
+    g.narrow_register(R0, t.UINT32)
     offsets = range(p.STATE_ANCESTORS, p.STATE_ANCESTORS + 4 * p.ANCESTORS, 4)
     for offset in (p.STATE_PID, *offsets):
         g.emit(load(4, R1, R6, offset), jump("jeq", R0, R1, is_one))
     g.emit(mov_imm(R0, 0), ja(end))
-    g.place(is_one)
+    g.place_label(is_one)
     g.emit(mov_imm(R0, 1))
-    g.place(end)
+    g.place_label(end)
 
 
-def emit_cleanpath(g, call, target):
+def emit_cleanpath(g: Emitter, call: Call, target) -> None:
     size = g.layout.string_size
-    path, result = Place(False, g.alloc(size), size), Place(False, g.alloc(size), size)
-    g.string(call.args[0], path.off)
-    g.zero(result)  # the helper writes the string and no padding
-    g.address(R1, result)
+    path, result = (
+        StringSlot(False, g.alloc_scratch(size), size),
+        StringSlot(False, g.alloc_scratch(size), size),
+    )
+    g.emit_string(call.args[0], path.off)
+    g.zero_slot(result)  # the helper writes the string and no padding
+    g.load_address(R1, result)
     g.emit(mov_imm(R2, g.layout.strsize))
-    g.address(R3, path)
-    g.helper("path_clean")
-    g.copy(result, target)
+    g.load_address(R3, path)
+    g.call_helper("path_clean")
+    g.copy_slot(result, target)
 
 
 ROWS = [

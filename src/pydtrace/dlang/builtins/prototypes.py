@@ -8,12 +8,18 @@ A prototype is written as dtrace prints it: `@` takes anything, `[type]` may be 
 `...` stands for any number of further arguments.
 """
 
+from __future__ import annotations
+
 from pydtrace.program import d_types as t
 
 from .actions import ACTIONS
 from .aggregations import AGGREGATIONS
 from .subroutines import SUBROUTINES
 from .unsupported import ACTION, AGGREGATING, FUNCTION, PROTOTYPES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Variables of D that have no row in builtins/ (those that have are found there).
 OTHER_VARIABLES = frozenset(
@@ -63,27 +69,29 @@ OTHER_TYPES = frozenset(
 OTHER_ARRAYS = frozenset(("args", "regs", "uregs"))
 
 
-def _functions(kind, table):
+def _collect_functions(kind: str, table: dict[str, Any]) -> dict[str, tuple[str, str]]:
     absent = {name: prototype for name, (known, prototype) in PROTOTYPES.items() if known == kind}
     known = {**{row.name: row.prototype for row in table.values()}, **absent}
     return {name: (kind, known[name]) for name in sorted(known)}
 
 
-TABLES = {FUNCTION: SUBROUTINES, AGGREGATING: AGGREGATIONS, ACTION: ACTIONS}
+ROW_TABLES = {FUNCTION: SUBROUTINES, AGGREGATING: AGGREGATIONS, ACTION: ACTIONS}
 FUNCTIONS = {
-    name: known for kind, table in TABLES.items() for name, known in _functions(kind, table).items()
+    name: known
+    for kind, table in ROW_TABLES.items()
+    for name, known in _collect_functions(kind, table).items()
 }
 
 # What D does not have, so that it is a name of these only under -x pyusdt.
-OWN = frozenset(name for name, row in AGGREGATIONS.items() if row.is_own)
+EXTENSIONS = frozenset(name for name, row in AGGREGATIONS.items() if row.is_extension)
 
 
-def signature(name):
+def usage_hint(name: str):
     """A hint for a call with other arguments than a function of D takes."""
     known = FUNCTIONS.get(name)
     if known is None:
         return None
-    row = TABLES[known[0]].get(name)
+    row = ROW_TABLES[known[0]].get(name)
     if row is not None and row.usage:
         return row.usage
     arguments = known[1].partition("(")[2]
@@ -98,9 +106,9 @@ class Prototype:
 
     __slots__ = ("result", "params", "required", "varargs")
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         result, _, inner = text[:-1].partition("(")
-        self.result = _type(result)
+        self.result = _parse_type(result)
         self.params, self.varargs, optional = [], False, 0
         for word in inner.split(", ") if inner else ():
             if word == "...":
@@ -109,16 +117,16 @@ class Prototype:
                 self.params.append(None)
             else:
                 optional += word[0] == "["
-                self.params.append(_type(word.strip("[]")))
+                self.params.append(_parse_type(word.strip("[]")))
         self.required = len(self.params) - optional
 
 
-def _type(text):
+def _parse_type(text: str) -> t.Type:
     if text in ("void", "string"):
         return t.VOID if text == "void" else t.STRING
     text = text.replace("const ", "")  # as dtrace prints it
     if text.endswith("*"):
-        return t.Pointer(_type(text[:-1].rstrip()))
+        return t.Pointer(_parse_type(text[:-1].rstrip()))
     if text.startswith("struct "):
         return t.Record("struct", text[len("struct ") :])
     found = t.BASIC.get(text) or t.TYPEDEFS.get(text)
@@ -128,7 +136,7 @@ def _type(text):
 _parsed = {}
 
 
-def prototype(name):
+def find_prototype(name: str) -> Prototype:
     """The Prototype of one of FUNCTIONS."""
     found = _parsed.get(name)
     if found is None:

@@ -8,6 +8,8 @@ Always: as in dtrace a clause ends at a speculate() of what is not active; a com
 or of what is not active does nothing, and one of what can not be is a fault.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import (
     R0,
     R1,
@@ -33,25 +35,31 @@ from pydtrace.program import program as p
 from .action_base import Action
 from .subroutine_base import SubroutineRow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..ast import Call
+    from ..code.emitter import Emitter
+    from ..types.action_order import ActionOrder
 
-def emit_new(g, call, target):
+
+def emit_speculation(g: Emitter, call: Call, target: None) -> None:
     """r0 = the number of a speculation, or 0."""
     found = Label()
     g.emit(
-        ld_map_value(R1, p.MAP_GLOBALS, g.layout.speculations()),
+        ld_map_value(R1, p.MAP_GLOBALS, g.layout.place_speculations()),
         mov_imm(R2, g.layout.speculation_count),
     )
-    g.routine("speculation_new")
+    g.call_routine("speculation_new")
     g.emit(jump_imm("jne", R0, 0, found))
     g.count_drop(p.DROP_SPECULATION)
     g.emit(mov_imm(R0, 0))
-    g.place(found)
+    g.place_label(found)
 
 
-def _state_address(g, reg, number):
+def _emit_state_address(g: Emitter, reg: int, number: int) -> None:
     """reg = the address of the state of the speculation whose number less 1 is in `number`, in bounds."""
     g.emit(
-        ld_map_value(reg, p.MAP_GLOBALS, g.layout.speculations()),
+        ld_map_value(reg, p.MAP_GLOBALS, g.layout.place_speculations()),
         mov(R0, number),
         alu_imm("lsh", R0, 3),
         alu("add", reg, R0),
@@ -60,32 +68,34 @@ def _state_address(g, reg, number):
 
 class Speculate(Action):
     name, prototype, doc = "speculate", "void(int)", "what the clause records is held back"
-    records = False
+    has_record = False
     speculates = True
 
-    def follow(self, flow, call):
+    def check_order(self, order: ActionOrder, call: Call) -> None:
         for before, tag, name in (
-            (flow.speculated, "D_SPEC_SPEC", "speculate( )"),
-            (flow.committed, "D_SPEC_COMM", "commit( )"),
-            (flow.data, "D_SPEC_DREC", "data-recording action(s)"),
+            (order.has_speculate, "D_SPEC_SPEC", "speculate( )"),
+            (order.has_commit, "D_SPEC_COMM", "commit( )"),
+            (order.has_data, "D_SPEC_DREC", "data-recording action(s)"),
         ):
             if before:
                 refuse(tag, call.loc, f"speculate( ) may not follow {name}")
-        flow.speculated = True
+        order.has_speculate = True
 
-    def record(self, g, call, at, action):
-        _speculate(g, call, at)
+    def emit_record(self, g: Emitter, call: Call, at: int, action: p.Action | None) -> None:
+        _emit_speculate(g, call, at)
 
 
-def _speculate(g, call, record):
-    g.value(call.args[0])
+def _emit_speculate(g: Emitter, call: Call, record: int) -> None:
+    g.emit_value(call.args[0])
     g.emit(
-        mov(R2, R0), alu_imm("sub", R2, 1), jump_imm("jge", R2, g.layout.speculation_count, g.end)
+        mov(R2, R0),
+        alu_imm("sub", R2, 1),
+        jump_imm("jge", R2, g.layout.speculation_count, g.end_label),
     )
-    _state_address(g, R1, R2)
+    _emit_state_address(g, R1, R2)
     g.emit(
         load(8, R1, R1, 0),
-        jump_imm("jeq", R1, 0, g.end),
+        jump_imm("jeq", R1, 0, g.end_label),
         alu_imm("add", R2, 1),
         store(4, R6, record + p.RECORD_SPECULATION, R2),
     )
@@ -93,46 +103,48 @@ def _speculate(g, call, record):
 
 class Commit(Action):
     name, prototype, doc = "commit", "void(int)", "what a speculation holds back is released"
-    records = False
+    has_record = False
 
-    def follow(self, flow, call):
-        if flow.data:
+    def check_order(self, order: ActionOrder, call: Call) -> None:
+        if order.has_data:
             refuse("D_COMM_DREC", call.loc, "commit( ) may not follow data-recording action(s)")
-        flow.committed = True
+        order.has_commit = True
 
-    def record(self, g, call, at, action):
-        _settle(g, call, True)
+    def emit_record(self, g: Emitter, call: Call, at: int, action: p.Action | None) -> None:
+        _emit_settle(g, call, True)
 
 
 class Discard(Action):
     name, prototype, doc = "discard", "void(int)", "what a speculation holds back is forgotten"
-    records = False
+    has_record = False
 
-    def follow(self, flow, call):
+    def check_order(self, order: ActionOrder, call: Call) -> None:
         """It may follow anything."""
 
-    def record(self, g, call, at, action):
-        _settle(g, call, False)
+    def emit_record(self, g: Emitter, call: Call, at: int, action: p.Action | None) -> None:
+        _emit_settle(g, call, False)
 
 
-def _settle(g, call, is_commit):
+def _emit_settle(g: Emitter, call: Call, is_commit: bool) -> None:
     done = Label()
-    g.value(call.args[0])
+    g.emit_value(call.args[0])
     g.emit(jump_imm("jeq", R0, 0, done), mov(R3, R0), alu_imm("sub", R3, 1))
-    g.mark(call.loc)
-    g.emit(jump_imm("jge", R3, g.layout.speculation_count, g.fault(p.FAULT_ILLOP)))
-    _state_address(g, R2, R3)
+    g.mark_location(call.loc)
+    g.emit(jump_imm("jge", R3, g.layout.speculation_count, g.fault_label(p.FAULT_ILLOP)))
+    _emit_state_address(g, R2, R3)
     g.emit(
         mov(R1, R6),
         alu_imm("add", R3, 1),
         mov_imm(R4, int(is_commit)),
         const(R5, p.RECORD_SETTLED | g.clause.index),
     )
-    g.routine("settle_speculation")
-    g.place(done)
+    g.call_routine("settle_speculation")
+    g.place_label(done)
 
 
 SUBROUTINES = [
-    SubroutineRow("speculation", "int()", emit_new, "a speculation's number, 0 where none is free")
+    SubroutineRow(
+        "speculation", "int()", emit_speculation, "a speculation's number, 0 where none is free"
+    )
 ]
 ROWS = [Speculate(), Commit(), Discard()]

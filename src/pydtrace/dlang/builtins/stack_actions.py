@@ -1,100 +1,119 @@
 # mypy: ignore-errors
-"""stack(), ustack(), jstack(), and sym() and its like: what a record has of a stack, or of an address that is to be named.
+"""stack_kind(), ustack(), jstack(), and sym() and its like: what a record has of a stack, or of an address that is to be named.
 
 Their code makes the values of what the engine put into the state block (Program.stacks).
 Always: a stack is a struct of raw addresses and what is needed to name them; nothing is named before it is
 printed (driver/address_symbolizer.py).  One that an engine does not record has no frames.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import R0, R1, R6, jump_imm, load, mov_imm, store, store_imm
 from pydtrace.bpf.program_builder import Label
-from pydtrace.dlang.code.emitter import Place
-from pydtrace.dlang.code.integer_expressions import constant
-from pydtrace.dlang.code.stack_demand import KERNEL, LANGUAGE, USER, most_frames
+from pydtrace.dlang.code.emitter import StringSlot
+from pydtrace.dlang.code.integer_expressions import constant_value
+from pydtrace.dlang.code.stack_demand import KERNEL, LANGUAGE, USER, max_frames
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
 
 from .action_base import Action
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..ast import Call
+    from ..code.emitter import Emitter
+    from ..types.context import TypingContext
+
 # Where the frames begin in the part of the state block that an engine fills; their number (u64) is before them.
 _AREA_FRAMES = 8
 
 
-class _Shown(Action):
+class _NamedAddress(Action):
     """What dtrace shows as names."""
 
-    first = None
-    is_value = dtrace_shows = True
+    first_recorded = None
+    is_value = is_shown_by_dtrace = True
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: p.Action, record: bytes) -> None:
         run.sink.text(run.symbols.format_value(action.data[0], record))
 
 
-class Stack(_Shown):
+class StackAction(_NamedAddress):
     """stack: whose; frames, strsz: (option, its default), the latter None where there is none; tag: of an error about the number
     of frames."""
 
     is_operand = True
 
-    def __init__(self, name, prototype, doc, stack, frames, tag, strsz=None):
+    def __init__(
+        self,
+        name: str,
+        prototype: str,
+        doc: str,
+        stack: str,
+        frames: tuple[str, int],
+        tag: str,
+        strsz: tuple[str, int] | None = None,
+    ) -> None:
         self.name, self.prototype, self.doc = name, prototype, doc
-        self.stack, self.frames, self.tag, self.strsz = stack, frames, tag, strsz
+        self.stack_kind, self.frames, self.tag, self.strsz = stack, frames, tag, strsz
 
-    def typed(self, c, call):
+    def set_type(self, c: TypingContext, call: Call) -> None:
         """The constants of a call are checked."""
         options = c.names.options
         frames = options.get(*self.frames)
         if call.args:
-            frames = constant(call.args[0])
+            frames = constant_value(call.args[0])
             if frames is None or not 0 < frames <= 0x7FFFFFFF:
                 message = f"{self.name}( ) argument #1 must be a non-zero positive integer constant"
                 raise CompileError(self.tag, call.loc, message, region="")
         call.strsz = options.get(*self.strsz) if self.strsz else 0
         if len(call.args) > 1:
-            call.strsz = constant(call.args[1])
+            call.strsz = constant_value(call.args[1])
             if call.strsz is None or not 0 <= call.strsz <= 0x7FFFFFFF:
                 refuse(
                     "D_USTACK_STRSIZE",
                     call.loc,
                     f"{self.name}( ) argument #2 must be a positive integer constant",
                 )
-        call.type = t.stack_type(max(1, min(frames, most_frames(options))))
+        call.type = t.stack_type(max(1, min(frames, max_frames(options))))
 
-    def emit_object(self, g, call, off):
+    def emit_object(self, g: Emitter, call: Call, off: int) -> None:
         fields, frames = call.type.body.fields, call.type.frames
-        area = g.layout.stacks[self.stack][0]
+        area = g.layout.stacks[self.stack_kind][0]
         fits = Label()
         g.emit(load(8, R0, R6, area), jump_imm("jle", R0, frames, fits), mov_imm(R0, frames))
-        g.place(fits)
+        g.place_label(fits)
         g.emit(
             store(4, R6, off + fields["depth"].offset, R0),
-            store_imm(4, R6, off + fields["is_user"].offset, int(self.stack != KERNEL)),
+            store_imm(4, R6, off + fields["is_user"].offset, int(self.stack_kind != KERNEL)),
             store_imm(4, R6, off + fields["strsz"].offset, call.strsz),
         )
-        if self.stack != KERNEL:
+        if self.stack_kind != KERNEL:
             g.emit(load(4, R1, R6, p.STATE_PID), store(4, R6, off + fields["pid"].offset, R1))
         else:
             g.emit(store_imm(4, R6, off + fields["pid"].offset, 0))
         source, target = area + _AREA_FRAMES, off + fields["addrs"].offset
-        g.copy(Place(False, source, 8 * frames), Place(False, target, 8 * frames))
+        g.copy_slot(StringSlot(False, source, 8 * frames), StringSlot(False, target, 8 * frames))
 
 
-class Symbol(_Shown):
+class SymbolAction(_NamedAddress):
     """An address that is printed by its name.  user: of the firing process, not the kernel; naming: a types.Naming."""
 
     is_key = True
 
-    def __init__(self, name, doc, user, naming):
+    def __init__(self, name: str, doc: str, user: bool, naming: t.Naming) -> None:
         self.name, self.doc, self.user, self.naming = name, doc, user, naming
         self.prototype = "_usymaddr(uintptr_t)" if user else "_symaddr(uintptr_t)"
 
-    def typed(self, c, call):
+    def set_type(self, c: TypingContext, call: Call) -> None:
         call.type = t.symbol_type(self.user, self.naming)
 
-    def emit_object(self, g, call, off):
+    def emit_object(self, g: Emitter, call: Call, off: int) -> None:
         fields = call.type.body.fields
-        g.value(call.args[0])
+        g.emit_value(call.args[0])
         g.emit(store(8, R6, off + fields["address"].offset, R0))
         if self.user:
             g.emit(load(4, R1, R6, p.STATE_PID), store(8, R6, off + fields["pid"].offset, R1))
@@ -104,7 +123,7 @@ class Symbol(_Shown):
 
 _MODULE, _FUNCTION = t.Naming(module=True), t.Naming(by_symbol=True)
 ROWS = [
-    Stack(
+    StackAction(
         "stack",
         "stack([uint32_t])",
         "the kernel's stack",
@@ -112,7 +131,7 @@ ROWS = [
         ("stackframes", 20),
         "D_STACK_SIZE",
     ),
-    Stack(
+    StackAction(
         "ustack",
         "stack([uint32_t], [uint32_t])",
         "the stack of the firing thread",
@@ -121,7 +140,7 @@ ROWS = [
         "D_USTACK_FRAMES",
         ("ustackstrsize", 0),
     ),
-    Stack(
+    StackAction(
         "jstack",
         "stack([uint32_t], [uint32_t])",
         "that of its language alone: functions of Python or Erlang",
@@ -130,20 +149,22 @@ ROWS = [
         "D_USTACK_FRAMES",
         ("jstackstrsize", 512),
     ),
-    Symbol(
+    SymbolAction(
         "sym",
         "the name of an address of the kernel",
         False,
         t.Naming(distance=True, by_symbol=True),
     ),
-    Symbol("func", "the name of the kernel's function at an address", False, _FUNCTION),
-    Symbol("mod", "the kernel's module that an address lies in", False, _MODULE),
-    Symbol("usym", "the name of an address of the firing process", True, _FUNCTION),
-    Symbol(
+    SymbolAction("func", "the name of the kernel's function at an address", False, _FUNCTION),
+    SymbolAction("mod", "the kernel's module that an address lies in", False, _MODULE),
+    SymbolAction("usym", "the name of an address of the firing process", True, _FUNCTION),
+    SymbolAction(
         "ufunc", "the name of the function at an address of the firing process", True, _FUNCTION
     ),
-    Symbol("umod", "the file that an address of the firing process was mapped from", True, _MODULE),
-    Symbol(
+    SymbolAction(
+        "umod", "the file that an address of the firing process was mapped from", True, _MODULE
+    ),
+    SymbolAction(
         "uaddr",
         "the name of an address of the firing process, and the distance to it",
         True,

@@ -1,8 +1,10 @@
 # mypy: ignore-errors
 """trace(), tracemem() and print(): a value, memory, and what a pointer points to."""
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
-from pydtrace.dlang.code.integer_expressions import constant
+from pydtrace.dlang.code.integer_expressions import constant_value
 from pydtrace.dlang.code.memory_objects import store_object
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
@@ -11,16 +13,23 @@ from pydtrace.program.program import PRINTS_VALUE
 
 from .action_base import Action
 
-_TRACEMEM_MOST = 16384  # bytes
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...program import program
+    from ..code.emitter import Emitter
+
+_TRACEMEM_MAX = 16384  # bytes
 
 
 class Trace(Action):
     name, prototype, doc = "trace", "void(@)", "a value in its default format"
-    is_value = any_value = True
+    is_value = may_be_shown = True
     usage = 'trace() takes one value; printf("…", …) takes a format'
-    prints = PRINTS_VALUE
+    printed_by = PRINTS_VALUE
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         arg = call.args[0]
         if arg.type.is_void:
             refuse("D_TRACE_VOID", arg.loc, "trace( ) may not be applied to a void expression")
@@ -28,7 +37,7 @@ class Trace(Action):
             message = "trace( ) may not be applied to a dynamic expression"
             refuse("D_TRACE_DYN", arg.loc, message, "printa() prints an aggregation")
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         """Of a float; C prints the others."""
         from pydtrace.program.float_values import float_from_bytes, format_float
 
@@ -41,16 +50,16 @@ class TraceMem(Action):
     """tracemem(address, size[, bytes to show]): what is recorded is an array of bytes there, and their number."""
 
     name, prototype, doc = "tracemem", "void(@, size_t, [size_t])", "bytes of memory, as a table"
-    is_value = dtrace_shows = True
-    said = 1
+    is_value = is_shown_by_dtrace = True
+    dtrace_value_count = 1
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         address, size = call.args[:2]
         if not t.is_scalar(address.type):
             message = "tracemem( ) argument #1 is incompatible with prototype:\n\tprototype: pointer or integer\n"
             refuse("D_TRACEMEM_ADDR", call.loc, message + f"\t argument: {address.type}")
-        count = constant(size)
-        if count is None or not 0 < count <= _TRACEMEM_MOST:
+        count = constant_value(size)
+        if count is None or not 0 < count <= _TRACEMEM_MAX:
             message = (
                 "tracemem( ) argument #2 must be a non-zero positive integral constant expression"
             )
@@ -59,10 +68,10 @@ class TraceMem(Action):
         there.type = t.Array(t.CHAR, count)
         call.args = [there, *call.args[2:]]
 
-    def fields(self, action, symbols):
+    def record_fields(self, action, symbols):
         return [make_memory_field(*action.data)]
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         from pydtrace.dtrace_text.hexdump import format_hexdump
 
         memory, *most = action.data
@@ -79,9 +88,9 @@ class Print(Action):
         "void(@)",
         "what a pointer points to, with its types and members",
     )
-    is_value = in_memory = any_value = True
+    is_value = in_memory = may_be_shown = True
 
-    def check(self, call):
+    def check(self, call: ast.Call) -> None:
         arg = call.args[0]
         if not arg.type.is_pointer:
             message = "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
@@ -95,13 +104,15 @@ class Print(Action):
         there.type = arg.type.to
         call.args = [there]
 
-    def data(self, call):
+    def recorded_values(self, call: ast.Call) -> list[Any]:
         return [call.args[0].operand, call.args[0]]
 
-    def record(self, g, call, at, action):
+    def emit_record(
+        self, g: Emitter, call: ast.Call, at: int, action: program.Action | None
+    ) -> None:
         store_object(g, at, action.data, call.args[0])
 
-    def fields(self, action, symbols):
+    def record_fields(self, action, symbols):
         from pydtrace.dtrace_text.print_action_text import to_plain_data
 
         there = action.data[1]  # the first is where it was read
@@ -114,7 +125,7 @@ class Print(Action):
             )
         ]
 
-    def perform(self, run, action, record):
+    def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         from pydtrace.dtrace_text import print_action_text
 
         address, there = action.data
@@ -126,8 +137,8 @@ class Print(Action):
             )
         )
 
-    def spelled(self, given):
-        return [given[0], f"*({given[0]})"]
+    def dtrace_expressions(self, arguments):
+        return [arguments[0], f"*({arguments[0]})"]
 
 
 ROWS = [Trace(), TraceMem(), Print()]

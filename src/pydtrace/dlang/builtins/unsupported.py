@@ -5,10 +5,10 @@ The reasons are hints of the compiler's, and docs/guide/language.md is made of a
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
 _REGISTERS = "the kernel's registers are not recorded; uregs[] has those of the thread in user mode"
-_NOBODY = 'dtrace 2.0 knows no more than the name: "not implemented"'
+_NAME_ONLY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
-ABSENT = {
+UNSUPPORTED = {
     **dict.fromkeys(
         [
             "mutex_owned",
@@ -25,7 +25,7 @@ ABSENT = {
         ],
         _KERNEL_DATA,
     ),
-    **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NOBODY),
+    **dict.fromkeys(["pwd", "zonename", "vtimestamp"], _NAME_ONLY),
     "regs": _REGISTERS,
     "pcap": "packets belong to the kernel",
 }
@@ -48,9 +48,9 @@ PROTOTYPES = {
 }
 
 # Variables that work without a row: what they are, in the embedded engine, in the kernel engine.
-_THE_KERNELS = ("no: it is the kernel's", "works")  # dlang/front/kernel_types.py
+_KERNEL_ONLY = ("no: it is the kernel's", "works")  # dlang/front/kernel_types.py
 _EVERYWHERE = ("works", "works")  # dlang/front/cpu_types.py
-DECLARED = {
+DECLARED_VARIABLES = {
     "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
     **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
     "uregs": (
@@ -58,9 +58,9 @@ DECLARED = {
         "no: an event carries the probe's arguments, `arg0` … `arg9`, and no registers",
         "works",
     ),
-    "curthread": ("the firing thread, a `struct task_struct *`", *_THE_KERNELS),
-    "curpsinfo": ("its process, a `psinfo_t *`", *_THE_KERNELS),
-    "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_THE_KERNELS),
+    "curthread": ("the firing thread, a `struct task_struct *`", *_KERNEL_ONLY),
+    "curpsinfo": ("its process, a `psinfo_t *`", *_KERNEL_ONLY),
+    "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_KERNEL_ONLY),
     "curcpu": ("the CPU that the probe fired on, a `cpuinfo_t *`", *_EVERYWHERE),
     "chip": ("its package", *_EVERYWHERE),
     "lgrp": ("its locality group: 0, as in dtrace 2.0", *_EVERYWHERE),
@@ -74,7 +74,7 @@ _NATIVES = "native frames as far as frame pointers lead, and " + _LANGUAGES
 _NO_KERNEL_STACK = "no frames"
 _WRITES = "works under `-w`, where the kernel has bpf_probe_write_user; in BEGIN, END and ticks every address is a fault"
 _LATER = "when the record is printed, which is after the firing"
-NOTES = {
+ENGINE_NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
     **dict.fromkeys(("copyout", "copyoutstr"), ("no: an event is read after its firing", _WRITES)),
     "cleanpath": ("works", "no: no helper of the kernel cleans paths"),

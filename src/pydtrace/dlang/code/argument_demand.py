@@ -7,16 +7,25 @@ Always: too much rather than too little.  A string that is read at an address th
 the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.program.d_types import is_kernel_record
 from pydtrace.program.program import OF_THREAD, SAMPLED_TASK, STRING_LIMIT
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
 ARGUMENTS = 12
-_MOST = (1 << 16) - 1  # bytes that a session can ask for
-STRING_CUT = STRING_LIMIT - 3  # the shortest that it may have cut: it cuts between characters
+_BYTES_MAX = (1 << 16) - 1  # bytes that a session can ask for
+STRING_TRUNCATED_MIN = (
+    STRING_LIMIT - 3
+)  # the shortest that it may have cut: it cuts between characters
 
 
-def children(node):
+def child_nodes(node: ast.Node) -> Iterator[ast.Node]:
     """The nodes right below a node."""
     for field in node.fields:
         value = getattr(node, field)
@@ -28,19 +37,19 @@ def children(node):
                     yield item
 
 
-def walk(node):
+def walk_nodes(node: ast.Node) -> Iterator[ast.Node | None]:
     """All nodes below and including `node`, parents first."""
     pending = [node]
     while pending:
         node = pending.pop()
         yield node
-        pending.extend(reversed(list(children(node))))
+        pending.extend(reversed(list(child_nodes(node))))
 
 
-def demand_of(clause, strsize):
+def clause_demand(clause: ast.Clause, strsize: int) -> tuple[dict[int, int], set[str]]:
     """({argument: bytes}, set of uses) of a clause."""
     wanted, uses = {}, set()
-    for node in walk(clause):
+    for node in walk_nodes(clause):
         if node.__class__ is ast.Deref and is_kernel_record(node.type):
             uses.add("kernel")
         if (
@@ -54,44 +63,44 @@ def demand_of(clause, strsize):
         if node.__class__ is ast.Builtin:
             if node.row.uses:
                 uses.add(node.row.uses)
-            index = node.row.argument
+            index = node.row.argument_index
             if index is not None:
                 wanted.setdefault(index, 0)
         elif node.__class__ is ast.Call and node.row.uses:
             uses.add(node.row.uses)
         else:
-            for index, size in _read(node, strsize):
+            for index, size in _string_demand(node, strsize):
                 wanted[index] = max(wanted.get(index, 0), size)
     return wanted, uses
 
 
-def _read(node, strsize):
+def _string_demand(node: ast.Node, strsize: int) -> list[tuple[int, int]] | tuple[Any, ...]:
     """(argument, bytes) for each argument whose string the node may read."""
-    if node.__class__ is ast.Call and node.row.reads:
-        return _string_read(node.args[0], node.row.reads(node, strsize), strsize)
+    if node.__class__ is ast.Call and node.row.read_limit:
+        return _argument_demand(node.args[0], node.row.read_limit(node, strsize), strsize)
     if node.__class__ is ast.Stringof and not (
         node.operand.type.is_array or node.operand.type.is_string
     ):
-        return _string_read(node.operand, strsize, strsize)
+        return _argument_demand(node.operand, strsize, strsize)
     if node.__class__ is ast.Deref:
-        return _string_read(node.operand, STRING_LIMIT, strsize)
+        return _argument_demand(node.operand, STRING_LIMIT, strsize)
     return ()
 
 
-def _string_read(address, size, strsize):
+def _argument_demand(address: ast.Expr, size: int, strsize: int) -> list[tuple[int, int]]:
     """(argument, bytes) for each argument whose string is read at an address, `size` bytes at most."""
     while address.__class__ is ast.Cast:
         address = address.operand
     if address.__class__ is ast.Builtin:
-        index = address.row.argument
-        return [] if index is None else [(index, max(1, min(size, _MOST)))]
+        index = address.row.argument_index
+        return [] if index is None else [(index, max(1, min(size, _BYTES_MAX)))]
     indexes = set()
-    for node in walk(address):
+    for node in walk_nodes(address):
         if node.__class__ in (ast.Var, ast.AssocRef, ast.Call):
             indexes = range(ARGUMENTS)
             break
         if node.__class__ is ast.Builtin:
-            index = node.row.argument
+            index = node.row.argument_index
             if index is not None:
                 indexes.add(index)
-    return [(index, min(max(strsize, STRING_LIMIT), _MOST)) for index in indexes]
+    return [(index, min(max(strsize, STRING_LIMIT), _BYTES_MAX)) for index in indexes]

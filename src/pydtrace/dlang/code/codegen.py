@@ -6,6 +6,8 @@ Always: one eBPF program a clause, which any engine can run by itself: it begins
 lookup, ends with its record, and passes the verifier of Linux 5.15.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import R0, R6, jump_imm, load, store_imm
 from pydtrace.dlang import ast
 from pydtrace.program import program as p
@@ -19,14 +21,19 @@ from . import (
     string_expressions,
     variable_storage,
 )
-from .argument_demand import demand_of, walk
-from .emitter import Emitter, Place, Tables
+from .argument_demand import clause_demand, walk_nodes
+from .emitter import Emitter, EmitterTables, StringSlot
 from .in_target_counting import can_count
 from .layout import Layout
-from .order_dependence import why_in_order
-from .statements import clause_body
+from .order_dependence import order_reason
+from .statements import emit_body
 
-_TABLES = Tables(
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...bpf.insn import Insn
+    from ...options import Options
+
+_TABLES = EmitterTables(
     (
         integer_expressions,
         string_expressions,
@@ -38,7 +45,7 @@ _TABLES = Tables(
 )
 
 
-def generate(unit, options=None):
+def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Program:
     """The Program of a unit.  options: options.Options, or a dict like it."""
     program = p.Program()
     program.options = dict(options or {})
@@ -46,28 +53,28 @@ def generate(unit, options=None):
     clauses = [item for item in unit.items if item.__class__ is ast.Clause]
     layout = Layout(program.options, program.strsize)
     for clause in clauses:
-        for node in walk(clause):
-            layout.need_stack(stack_demand.wanted(node, program.options))
+        for node in walk_nodes(clause):
+            layout.reserve_stack(stack_demand.find_stack_need(node, program.options))
     program.aggregations = place_symbols(clauses, layout)
     for index, clause in enumerate(clauses):
-        budget = clause.loc.source.budget
-        budget.place = clause.loc
+        budget = clause.loc.source.limits
+        budget.location = clause.loc
         out = p.Clause(index, clause.probes, clause.loc)
-        out.demand, uses = demand_of(clause, program.strsize)
+        out.demand, uses = clause_demand(clause, program.strsize)
         out.stacks = {
             found[0]
-            for node in walk(clause)
-            if (found := stack_demand.wanted(node, program.options))
+            for node in walk_nodes(clause)
+            if (found := stack_demand.find_stack_need(node, program.options))
         }
         program.uses |= uses
-        _clause(layout, clause, out)
-        out.counting = _counting(layout, clause, out)
-        budget.take_code(clause.loc, len(out.code) + len(out.counting or ()))
-        out.in_order = why_in_order(clause, out)
+        _generate_clause(layout, clause, out)
+        out.counting = _generate_counting(layout, clause, out)
+        budget.count_code(clause.loc, len(out.code) + len(out.counting or ()))
+        out.in_order = order_reason(clause, out)
         program.clauses.append(out)
-        program.destructive |= any(is_destructive(node) for node in walk(clause))
-    program.speculates = layout.speculates
-    program.maps = layout.finish(unit.loc)
+        program.destructive |= any(is_destructive(node) for node in walk_nodes(clause))
+    program.speculates = layout.has_speculations
+    program.maps = layout.finish_maps(unit.loc)
     program.variable_size = layout.variable_size
     program.stacks = layout.stacks
     program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
@@ -75,26 +82,26 @@ def generate(unit, options=None):
     return program
 
 
-def is_destructive(node):
+def is_destructive(node: ast.Node) -> bool:
     """Whether a node is the call of a destructive action or subroutine."""
-    return node.__class__ is ast.Call and node.row.destructive
+    return node.__class__ is ast.Call and node.row.is_destructive
 
 
-def place_symbols(clauses, layout):
+def place_symbols(clauses: list[ast.Clause], layout: Layout) -> list[p.AggDef]:
     """Give every symbol of the clauses its place; returns the AggDefs in the order of first use."""
     aggregations, seen = [], set()
     for clause in clauses:
-        for node in walk(clause):
+        for node in walk_nodes(clause):
             cls = node.__class__
-            if cls is ast.Call and node.row.place:
-                node.row.place(layout)
+            if cls is ast.Call and node.row.make_room:
+                node.row.make_room(layout)
             if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
                 continue
             symbol = node.symbol
             seen.add(symbol)
             if cls is ast.AggRef:
                 layout.place_aggregation(symbol)
-                keys = layout.key(symbol.keys or (), symbol.loc).fields
+                keys = layout.make_key(symbol.keys or (), symbol.loc).fields
                 aggregations.append(
                     p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.map)
                 )
@@ -109,12 +116,12 @@ def place_symbols(clauses, layout):
     return aggregations
 
 
-def _find_nullable(clauses, layout):
+def _find_nullable(clauses: list[ast.Clause], layout: Layout) -> None:
     """Which string scalars may be NULL: those to which something is assigned that may be."""
     assigns = [
         node
         for clause in clauses
-        for node in walk(clause)
+        for node in walk_nodes(clause)
         if node.__class__ is ast.Assign
         and node.type.is_string
         and not variable_storage.is_dynamic(node.target)
@@ -129,36 +136,38 @@ def _find_nullable(clauses, layout):
         )
 
 
-def _counting(layout, clause, out):
+def _generate_counting(layout: Layout, clause: ast.Clause, out: p.Clause) -> list[Insn] | None:
     """The code that does for as many firings as arg0 says what the clause's own does for each; None: there can be none."""
     if not can_count(clause, layout):
         return None
     at_once = p.Clause(out.index, out.probes, out.loc)
-    _clause(layout, clause, at_once, p.STATE_ARGS)
+    _generate_clause(layout, clause, at_once, p.STATE_ARGS)
     return at_once.code
 
 
-def _clause(layout, clause, out, many=None):
+def _generate_clause(
+    layout: Layout, clause: ast.Clause, out: p.Clause, many: int | None = None
+) -> None:
     g = Emitter(layout, out, _TABLES)
-    g.many = many
-    g.mark(clause.loc)
-    g.prologue()
+    g.count_offset = many
+    g.mark_location(clause.loc)
+    g.emit_prologue()
     if layout.heap:
         _begin_heap(
-            g, any(node.__class__ is ast.Call and node.row.allocates for node in walk(clause))
+            g, any(node.__class__ is ast.Call and node.row.allocates for node in walk_nodes(clause))
         )
     cpu = g.layout.only_cpu
     if cpu is not None:
-        g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end))
+        g.emit(load(4, R0, R6, p.STATE_CPU), jump_imm("jne", R0, cpu, g.end_label))
     if clause.predicate is not None:
-        g.branch(clause.predicate, g.end, False)
-    clause_body(g, clause)
+        g.emit_branch(clause.predicate, g.end_label, False)
+    emit_body(g, clause)
     g.finish()
 
 
-def _begin_heap(g, allocates):
+def _begin_heap(g: Emitter, allocates: bool) -> None:
     """A clause begins: nothing of its memory is handed out, and nothing is in it that an earlier firing left."""
     layout = g.layout
     g.emit(store_imm(8, R6, layout.heap_top, layout.heap))
     if allocates:
-        g.zero(Place(False, layout.heap, layout.heap_size))
+        g.zero_slot(StringSlot(False, layout.heap, layout.heap_size))

@@ -11,10 +11,19 @@ State block: the event | fault record | this-> variables | zeros | the running c
 `zeros` is never written: it is what strings are padded from and what a new aggregation starts as.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.dlang.compiler_limits import MOST_GLOBALS
+from pydtrace.dlang.compiler_limits import GLOBALS_BYTES_MAX
 from pydtrace.program import d_types as t
 from pydtrace.program import program as p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..front.source_text import Location
+    from ..variable_table import Aggregation, Variable
 
 STATE_LIMIT = 1 << 20  # a dozen strings of the largest strsize
 KEY_LIMIT = 1 << 18  # Linux 5.15's maps take 512, there only the embedded engine has more
@@ -22,13 +31,13 @@ _ZEROS_MIN, _ZEROS_FOR_STRINGS = 256, 4096  # what is longer is zeroed in parts
 _SIZES = {"dynvarsize": 1 << 20, "aggsize": 4 << 20, "bufsize": 4 << 20}  # dtrace's defaults, bytes
 _SCRATCHSIZE = 256
 _BUFFER_MAX = 1 << 30  # as c/session bounds a ring (docs/internals/ring.md)
-_SPECULATIONS_MOST = 1024  # more would make the search for a free one too long
+_SPECULATIONS_MAX = 1024  # more would make the search for a free one too long
 _ENTRIES_MAX = 1 << 26  # as many as a map of the kernel takes
 KEYS = 4  # bytes before the keys in dtrace's buffers
-_KEYED = 8  # bytes that an array's element takes there beside its keys and its value
+_ELEMENT_OVERHEAD = 8  # bytes that an array's element takes there beside its keys and its value
 
 
-def round_up(n, to=8):
+def round_up(n: int, to: int = 8) -> int:
     return (n + to - 1) // to * to
 
 
@@ -36,7 +45,9 @@ class Layout:
     """options: {name: value}, sizes in bytes; strsize: that option; string_size: bytes of a string's
     storage."""
 
-    def __init__(self, options, strsize):
+    def __init__(
+        self, options: dict[str, int | list[str] | str | tuple[str, int, int]], strsize: int
+    ) -> None:
         self.strsize = strsize
         self.string_size = round_up(strsize)
         self.only_cpu = options.get("cpu")
@@ -50,19 +61,19 @@ class Layout:
             ),
         ]
         # At least one: nspec=0 is refused where tracing begins (dlang/buffer_limits.py), and the code is loaded before that.
-        self.speculation_count = max(1, min(options.get("nspec", 1), _SPECULATIONS_MOST))
+        self.speculation_count = max(1, min(options.get("nspec", 1), _SPECULATIONS_MAX))
         self._speculations = None
         self._random = None
-        self.tokens = None  # strtok()'s state: what it returns next, and its string
-        self._room = options.get(
+        self.tokens_offset = None  # strtok()'s state: what it returns next, and its string
+        self._dynvarsize = options.get(
             "dynvarsize"
         )  # what all dynamic variables share, if the user says how much
         self._dynamic = []  # indexes of the maps of self-> variables and arrays
         self._value_size = self._tuple_size = (
             0  # of the largest of them, and of the largest key, in dtrace's buffers
         )
-        self.elements = self.used = (
-            None  # how many elements they have together, and where the globals count them; see _share()
+        self.element_limit = self.used_offset = (
+            None  # how many elements they have together, and where the globals count them; see _share_dynvarsize()
         )
         self.nullable = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
@@ -72,65 +83,65 @@ class Layout:
         self.heap = self.heap_size = self.heap_top = 0  # see use_heap
         self.stacks = {}  # "user", "kernel" -> (offset, frames), see need_stack
 
-    def size_of(self, type):
+    def size_of(self, type: t.Type) -> int:
         return self.string_size if type.is_string else type.size
 
     @staticmethod
-    def align_of(type):
+    def align_of(type: t.Type) -> int:
         return 8 if type.is_string or type.is_record or type.is_array else type.align
 
     @property
-    def memory(self):
+    def pointer_range(self) -> tuple[int, int]:
         """(begin, end) of the part of the state block that pointers may reach."""
         return p.STATE_PROGRAM, self.heap + self.heap_size if self.heap else self.this_end
 
-    def use_heap(self, size):
+    def reserve_heap(self, size: int) -> None:
         """The program needs memory for alloca() and its like.  Its offset and size; heap_top: offset of the word that
         says where the rest of it begins."""
         self.heap_size = round_up(size)
 
-    def need_stack(self, need):
+    def reserve_stack(self, need: tuple[str, int] | None) -> None:
         """Make room for a stack.  need: (whose, number of frames), or None; seal() gives it its place."""
         if need is not None:
             kind, frames = need
             self.stacks[kind] = 0, max(frames, self.stacks.get(kind, (0, 0))[1])
 
-    def globals_end(self):
+    def globals_end(self) -> int:
         """Where the globals end; only after all of them have been placed."""
         return self.maps[p.MAP_GLOBALS].value_size
 
     # --- before code generation: everything that moves the scratch ------------
-    def place_this(self, symbol):
+    def place_this(self, symbol: Variable) -> None:
         """Give a this-> variable its offset in the state block."""
         self.this_end = round_up(self.this_end, self.align_of(symbol.type))
         symbol.slot = self.this_end
         self.this_end += self.size_of(symbol.type)
 
-    def place_tokens(self):
+    def place_tokens(self) -> None:
         """Give strtok() its state, which is forgotten after each firing as this-> variables are."""
-        if self.tokens is None:
-            self.tokens = round_up(self.this_end)
-            self.this_end = self.tokens + 8 + self.string_size
+        if self.tokens_offset is None:
+            self.tokens_offset = round_up(self.this_end)
+            self.this_end = self.tokens_offset + 8 + self.string_size
 
-    def place_global(self, symbol):
+    def place_global(self, symbol: Variable) -> None:
         """Give a global scalar its offset in the globals map."""
         globals_map = self.maps[p.MAP_GLOBALS]
         offset = round_up(globals_map.value_size, self.align_of(symbol.type))
         symbol.slot = offset
         globals_map.value_size = offset + self.size_of(symbol.type)
-        if globals_map.value_size > MOST_GLOBALS:
+        if globals_map.value_size > GLOBALS_BYTES_MAX:
             raise CompileError(
                 "D_UNSUPPORTED",
                 symbol.loc,
                 f"the program's variables take {globals_map.value_size} bytes, more than "
-                f"{MOST_GLOBALS}",
+                f"{GLOBALS_BYTES_MAX}",
             )
 
     @property
-    def speculates(self):
+    def has_speculations(self) -> bool:
         return self._speculations is not None
 
-    def speculations(self):
+    def place_speculations(self) -> int:
         """The offset in the globals map of the speculations' states."""
         if self._speculations is None:
             globals_map = self.maps[p.MAP_GLOBALS]
@@ -138,7 +149,7 @@ class Layout:
             globals_map.value_size = self._speculations + 8 * self.speculation_count
         return self._speculations
 
-    def random(self):
+    def place_random_state(self):
         """The offset in the globals map of rand()'s state."""
         if self._random is None:
             globals_map = self.maps[p.MAP_GLOBALS]
@@ -146,22 +157,24 @@ class Layout:
             globals_map.value_size = self._random + 8
         return self._random
 
-    def place_dynamic(self, symbol):
+    def place_dynamic(self, symbol: Variable) -> None:
         """Give a self-> variable or an associative array its map.  An integer takes 8 bytes, so that
         the element is loaded and stored as the register is."""
         value_size = 8
         if symbol.type.is_string or symbol.type.is_record or symbol.type.is_array:
             value_size = round_up(self.size_of(symbol.type))
             self.zeros_size = max(self.zeros_size, value_size)
-        if value_size > MOST_GLOBALS:
+        if value_size > GLOBALS_BYTES_MAX:
             raise CompileError(
                 "D_UNSUPPORTED",
                 symbol.loc,
-                f"an element of {symbol} takes {value_size} bytes, more than {MOST_GLOBALS}",
+                f"an element of {symbol} takes {value_size} bytes, more than {GLOBALS_BYTES_MAX}",
             )
-        key = self.key(dynamic_key_types(symbol), symbol.loc)
+        key = self.make_key(dynamic_key_types(symbol), symbol.loc)
         if symbol.keys:
-            self._tuple_size = max(self._tuple_size, keys_end(key.fields[-len(symbol.keys) :]))
+            self._tuple_size = max(
+                self._tuple_size, dtrace_keys_end(key.fields[-len(symbol.keys) :])
+            )
         self._value_size = max(
             self._value_size, self.strsize if symbol.type.is_string else symbol.type.size
         )
@@ -170,50 +183,50 @@ class Layout:
         )
         self._dynamic.append(symbol.slot)
 
-    def place_aggregation(self, symbol):
+    def place_aggregation(self, symbol: Aggregation) -> None:
         """Give an aggregation its map; without keys it is one element, else a hash."""
-        value_size = 8 * symbol.row.stored(symbol.params)
+        value_size = 8 * symbol.row.count_stored_words(symbol.params)
         self.zeros_size = max(self.zeros_size, value_size)
         self._tuple_size = max(
-            self._tuple_size, keys_end(self.key(symbol.keys or (), symbol.loc).fields)
+            self._tuple_size, dtrace_keys_end(self.make_key(symbol.keys or (), symbol.loc).fields)
         )
         name = "@" + symbol.name
         if key := self.aggregation_key(symbol):
-            least = 2 if symbol.row.halved else 1
+            least = 2 if symbol.row.is_split else 1
             symbol.map = self._add_hash(
                 name, "percpu_hash", key.size, value_size, self.sizes["aggsize"], least
             )
         else:
-            symbol.map = self._add(p.MapDef(name, "percpu_array", 4, value_size, 1))
+            symbol.map = self._add_map(p.MapDef(name, "percpu_array", 4, value_size, 1))
 
-    def aggregation_key(self, symbol):
+    def aggregation_key(self, symbol: Aggregation) -> KeyLayout | None:
         """The Key of an aggregation's map, None where it has one element; its last field may be the half (aggregation/split_values.py)."""
-        types = [*(symbol.keys or ()), *[t.UINT64] * symbol.row.halved]
-        return self.key(types, symbol.loc) if types else None
+        types = [*(symbol.keys or ()), *[t.UINT64] * symbol.row.is_split]
+        return self.make_key(types, symbol.loc) if types else None
 
     @property
-    def variable_size(self):
+    def variable_size(self) -> int:
         """Bytes that dtrace takes for each self-> variable and element of an array: as for the largest, and where anything has
         keys, also for the largest of those; 0 where there is none."""
         return self._value_size + (
-            _KEYED + self._tuple_size if self._value_size and self._tuple_size else 0
+            _ELEMENT_OVERHEAD + self._tuple_size if self._value_size and self._tuple_size else 0
         )
 
-    def _share(self):
+    def _share_dynvarsize(self) -> None:
         """A dynvarsize that the user asked for is the room of all dynamic variables: they are counted where they are several."""
-        if not self._dynamic or self._room is None:
+        if not self._dynamic or self._dynvarsize is None:
             return
-        elements = max(1, min(_ENTRIES_MAX, self._room // self.variable_size))
+        elements = max(1, min(_ENTRIES_MAX, self._dynvarsize // self.variable_size))
         for index in self._dynamic:
             self.maps[index].entries = elements
         if len(self._dynamic) > 1:
             globals_map = self.maps[p.MAP_GLOBALS]
-            self.elements, self.used = elements, round_up(globals_map.value_size)
-            globals_map.value_size = self.used + 8
+            self.element_limit, self.used_offset = elements, round_up(globals_map.value_size)
+            globals_map.value_size = self.used_offset + 8
 
-    def seal(self):
+    def seal(self) -> None:
         """All variables and aggregations are placed: fix where zeros and scratch begin."""
-        self._share()
+        self._share_dynvarsize()
         end = round_up(self.this_end)
         for kind, (_, frames) in self.stacks.items():
             self.stacks[kind] = end, frames
@@ -229,7 +242,7 @@ class Layout:
         self.scratch = self.zeros + round_up(self.zeros_size)
 
     # --- after code generation --------------------------------------------------
-    def finish(self, loc):
+    def finish_maps(self, loc: Location) -> list[p.MapDef]:
         """The maps, now that all is placed; `loc` is for the error where the state is too large."""
         size = self.scratch + self.scratch_size
         if size > STATE_LIMIT:
@@ -244,7 +257,7 @@ class Layout:
         globals_map.value_size = round_up(globals_map.value_size)
         return self.maps
 
-    def key(self, types, loc):
+    def make_key(self, types: list[t.Type] | tuple[Any, ...], loc: Location) -> KeyLayout:
         """The Key of a tuple of these types."""
         fields, end = [], 0
         for type in types:
@@ -252,7 +265,7 @@ class Layout:
             offset = round_up(end, self.align_of(type))
             fields.append(p.Data(type, offset, size))
             end = offset + size
-        key = Key(fields, round_up(end))
+        key = KeyLayout(fields, round_up(end))
         if key.size > KEY_LIMIT:
             raise CompileError(
                 "D_UNSUPPORTED",
@@ -262,22 +275,24 @@ class Layout:
             )
         return key
 
-    def _add_hash(self, name, kind, key_size, value_size, room, least=1):
+    def _add_hash(
+        self, name: str, kind: str, key_size: int, value_size: int, room: int, least: int = 1
+    ) -> int:
         entries = max(least, min(_ENTRIES_MAX, room // (key_size + value_size)))
-        return self._add(p.MapDef(name, kind, key_size, value_size, entries))
+        return self._add_map(p.MapDef(name, kind, key_size, value_size, entries))
 
-    def _add(self, map):
+    def _add_map(self, map: p.MapDef) -> int:
         self.maps.append(map)
         return len(self.maps) - 1
 
 
-class Key:
+class KeyLayout:
     """fields: a Data each; size: a multiple of 8; padded: offsets of the words that the fields do
     not fill and that must be zeroed first."""
 
     __slots__ = ("fields", "size", "padded")
 
-    def __init__(self, fields, size):
+    def __init__(self, fields: list[p.Data], size: int) -> None:
         self.fields, self.size = fields, size
         covered = [0] * (size // 8)
         for data in fields:
@@ -289,7 +304,7 @@ class Key:
         self.padded = [8 * i for i, n in enumerate(covered) if n < 8]
 
 
-def keys_end(keys):
+def dtrace_keys_end(keys: list[p.Data]) -> int:
     """Where the p.Data of a key end in dtrace's buffers: each at a multiple of its alignment, strings with a NUL more."""
     end = KEYS
     for key in keys:
@@ -297,13 +312,13 @@ def keys_end(keys):
     return end
 
 
-def dynamic_key_types(symbol):
+def dynamic_key_types(symbol: Variable) -> list[t.Type]:
     """The types of the key of a self-> variable or an associative array's element.  A self-> variable
     belongs to a thread: its key begins with pid and tid, together 8 bytes as the state block has them; the number of the host
     follows where there are several, and is the first of a task's."""
-    return [*[t.UINT64] * ((symbol.scope == "self") + symbol.by_host), *(symbol.keys or ())]
+    return [*[t.UINT64] * ((symbol.scope == "self") + symbol.is_per_host), *(symbol.keys or ())]
 
 
-def _power_of_two(n):
+def _power_of_two(n: int) -> int:
     """At least a page, as the kernel's ring buffer wants it."""
     return 1 << max(12, (n - 1).bit_length())

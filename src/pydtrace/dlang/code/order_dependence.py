@@ -6,19 +6,25 @@ Always: too many rather than too few.  A clause that needs no order does the sam
 consumer runs it, and leaves nothing else behind.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 
-from .argument_demand import walk
+from .argument_demand import walk_nodes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...program.program import Clause
 
 
-def why_in_order(clause, out):
+def order_reason(clause: ast.Clause, out: Clause) -> str:
     """ "" where a clause, compiled as the program.Clause `out`, needs no order."""
     if out.record_size:
         return "has actions"
-    for node in walk(clause):
+    for node in walk_nodes(clause):
         cls = node.__class__
         if cls is ast.AssocRef or (cls is ast.Var and node.symbol.scope != "this"):
             return f"uses {node.symbol}"
-        if cls is ast.Call and (node.row.place or node.row.destructive):
+        if cls is ast.Call and (node.row.make_room or node.row.is_destructive):
             return f"calls {node.name}()"
     return ""

@@ -1,6 +1,6 @@
 """Which stacks a program needs, and how many frames of them: of stack(), ustack(), jstack(), caller, stackdepth and theirs.
 
-In: typed nodes, options.  Out: what Layout.need_stack() takes.
+In: typed nodes, options.  Out: what Layout.reserve_stack() takes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 USER, LANGUAGE, KERNEL = "user", "language", "kernel"
-_MAXFRAMES = 127  # the kernel's bound, where nobody has changed it
-_MOST = 1024  # what the state block has room for
+_DEFAULT_FRAMES = 127  # the kernel's bound, where nobody has changed it
+_FRAMES_MAX = 1024  # what the state block has room for
 
 
-def most_frames(options: Any) -> int:
+def max_frames(options: Any) -> int:
     """How many frames a stack may have: what the option says, else what the kernel allows."""
     wanted: int | None = options.get("maxframes")
     if not wanted:
@@ -25,15 +25,15 @@ def most_frames(options: Any) -> int:
             with open("/proc/sys/kernel/perf_event_max_stack", encoding="ascii") as file:
                 wanted = int(file.read())
         except (OSError, ValueError):
-            wanted = _MAXFRAMES
-    return min(wanted, _MOST)
+            wanted = _DEFAULT_FRAMES
+    return min(wanted, _FRAMES_MAX)
 
 
-def wanted(node: ast.Node, options: Any) -> tuple[str, int] | None:
+def find_stack_need(node: ast.Node, options: Any) -> tuple[str, int] | None:
     """(whose stack, how many frames of it) a node needs, or None."""
-    if isinstance(node, ast.Call) and node.row.stack:
-        return node.row.stack, node.type.frames
-    if isinstance(node, ast.Builtin) and node.row.stack:
-        kind, index = node.row.stack
-        return kind, most_frames(options) if index is None else index + 1
+    if isinstance(node, ast.Call) and node.row.stack_kind:
+        return node.row.stack_kind, node.type.frames
+    if isinstance(node, ast.Builtin) and node.row.stack_entry:
+        kind, index = node.row.stack_entry
+        return kind, max_frames(options) if index is None else index + 1
     return None

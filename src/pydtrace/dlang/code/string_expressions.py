@@ -12,6 +12,8 @@ but comparing and assigning is a fault, bad address 0.  In storage NULL is a NUL
 where padding would be; maps have no element for it.
 """
 
+from __future__ import annotations
+
 import sys
 
 from pydtrace.bpf.insn import (
@@ -36,11 +38,16 @@ from pydtrace.bpf.program_builder import Label
 from pydtrace.dlang import ast
 from pydtrace.program import program as p
 
-from .argument_demand import STRING_CUT
-from .emitter import Place
-from .integer_expressions import constant, discard
+from .argument_demand import STRING_TRUNCATED_MIN
+from .emitter import StringSlot
+from .integer_expressions import constant_value, emit_for_effect
 from .layout import round_up
-from .variable_storage import element, is_dynamic, scalar_place
+from .variable_storage import emit_lookup, is_dynamic, scalar_slot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .emitter import Emitter, Temp
+    from .layout import Layout
 
 _NULL_MARK = int.from_bytes(b"\0\1", sys.byteorder)
 _MIRROR = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -48,148 +55,152 @@ _JUMPS = {"==": "jeq", "!=": "jne", "<": "jslt", "<=": "jsle", ">": "jsgt", ">="
 _INVERSE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def count_cut_string(g, address):
+def count_truncated_string(g: Emitter, address: Temp) -> None:
     """r0: the length with its NUL of a string that was read, strsize bytes at most, at the address in a Temp.  Counts it if it goes on
     behind, or is as long as an event holds at most; leaves r0."""
     strsize, long, counted = g.layout.strsize, Label(), Label()
-    g.emit(jump_imm("jge", R0, min(strsize, STRING_CUT + 1), long))
-    g.place(counted)
-    mark, length, following = g.scratch, g.alloc(8), Place(False, g.alloc(8), 8)
+    g.emit(jump_imm("jge", R0, min(strsize, STRING_TRUNCATED_MIN + 1), long))
+    g.place_label(counted)
+    mark, length, following = (
+        g.scratch,
+        g.alloc_scratch(8),
+        StringSlot(False, g.alloc_scratch(8), 8),
+    )
     g.scratch = mark
 
-    def count():
+    def emit_count() -> None:
         ended = Label()
-        g.place(long)
-        if strsize > STRING_CUT:
+        g.place_label(long)
+        if strsize > STRING_TRUNCATED_MIN:
             g.count_drop(p.COUNT_LONG)
         g.emit(store(8, R6, length, R0), jump_imm("jne", R0, strsize, ended))
-        g.address(R1, following)
-        g.get(address, R3)
+        g.load_address(R1, following)
+        g.load_temp(address, R3)
         g.emit(mov_imm(R2, 1), alu_imm("add", R3, strsize - 1))
-        g.helper("probe_read_user")
+        g.call_helper("probe_read_user")
         g.emit(load(1, R0, R6, following.off), jump_imm("jeq", R0, 0, ended))
         g.count_drop(p.COUNT_CUT)
-        g.place(ended)
+        g.place_label(ended)
         g.emit(load(8, R0, R6, length), ja(counted))
 
-    g.at_end(count)
+    g.emit_at_end(emit_count)
 
 
 # --- where strings are ---------------------------------------------------------
-def place_of(g, expr):
+def find_slot(g: Emitter, expr: ast.Expr) -> StringSlot | None:
     """The Place where expr lies already, or None; emits nothing."""
     cls = expr.__class__
     if cls is ast.Var and expr.symbol.scope != "self":
-        return scalar_place(g, expr.symbol)
+        return scalar_slot(g, expr.symbol)
     if cls is ast.Builtin and expr.row.size <= g.layout.strsize:
-        return Place(False, expr.row.offset, expr.row.size)
+        return StringSlot(False, expr.row.offset, expr.row.size)
     if cls is ast.Cast:
-        return place_of(g, expr.operand)
+        return find_slot(g, expr.operand)
     if cls is ast.Stringof and expr.operand.type.is_string:
-        place = place_of(g, expr.operand)
-        return None if place is None or place.null else place
+        place = find_slot(g, expr.operand)
+        return None if place is None or place.may_be_null else place
     return None
 
 
-def locate(g, expr):
+def locate_string(g: Emitter, expr: ast.Expr) -> StringSlot:
     """The Place of a string that is not NULL: where it lies, or the scratch that it was written to."""
-    place = place_of(g, expr)
+    place = find_slot(g, expr)
     if place is None:
-        place = _scratch(g)
-        g.string(expr, place.off)
-    elif place.null:
+        place = _alloc_slot(g)
+        g.emit_string(expr, place.off)
+    elif place.may_be_null:
         fault_if_null(g, place)
     return place
 
 
-def locate_or_null(g, expr):
+def locate_nullable_string(g: Emitter, expr: ast.Expr) -> StringSlot:
     """The Place of a string that may be NULL, marked as such then."""
-    place = place_of(g, expr)
+    place = find_slot(g, expr)
     if place is not None or not may_be_null(g.layout, expr):
-        return place or locate(g, expr)
-    place = _scratch(g)
-    _write_or_null(g, expr, place)
+        return place or locate_string(g, expr)
+    place = _alloc_slot(g)
+    _emit_nullable(g, expr, place)
     return place
 
 
-def _write_or_null(g, expr, place):
+def _emit_nullable(g: Emitter, expr: ast.Expr, place: StringSlot) -> None:
     """Write expr, or the mark of NULL, to a Place in the state block."""
     cls = expr.__class__
     other, end = Label(), Label()
     if cls is ast.Ternary:
-        g.branch(expr.cond, other, False)
-        _write_or_null(g, expr.then, place)
+        g.emit_branch(expr.cond, other, False)
+        _emit_nullable(g, expr.then, place)
         g.emit(ja(end))
-        g.place(other)
-        _write_or_null(g, expr.otherwise, place)
+        g.place_label(other)
+        _emit_nullable(g, expr.otherwise, place)
     elif cls is ast.Comma:
         for part in expr.parts[:-1]:
-            discard(g, part)
-        _write_or_null(g, expr.parts[-1], place)
+            emit_for_effect(g, part)
+        _emit_nullable(g, expr.parts[-1], place)
     elif cls is ast.Assign:
-        g.value(expr)
-        _write_or_null(g, expr.target, place)
+        g.emit_value(expr)
+        _emit_nullable(g, expr.target, place)
     elif is_dynamic(expr):
-        element(g, expr)
+        emit_lookup(g, expr)
         g.emit(jump_imm("jeq", R0, 0, other), mov(R3, R0))
         g.copy_from_r3(place, place.size)
         g.emit(ja(end))
-        g.place(other)
-        set_null(g, place)
-    elif is_null(expr):
-        set_null(g, place)
+        g.place_label(other)
+        emit_null(g, place)
+    elif is_null_constant(expr):
+        emit_null(g, place)
     elif _is_nullable_call(expr):
         expr.row.emit(g, expr, place)
     else:
-        source = place_of(g, expr)
+        source = find_slot(g, expr)
         if source is not None:
-            g.copy(source, place)
+            g.copy_slot(source, place)
         else:
-            g.string(expr, place.off)
-    g.place(end)
+            g.emit_string(expr, place.off)
+    g.place_label(end)
 
 
-def jump_if_null(g, place, label):
-    _load_mark(g, place)
+def jump_if_null(g: Emitter, place: StringSlot, label: Label) -> None:
+    _emit_mark_load(g, place)
     g.emit(jump_imm("jeq", R1, _NULL_MARK, label))
 
 
-def natural_size(g, expr):
+def natural_size(g: Emitter, expr: ast.Expr) -> int:
     """The bytes of a record's field for expr: its storage, or less where it is known to be shorter."""
     if expr.__class__ is ast.StrLit:
         return round_up(
             min(len(expr.value), g.layout.strsize - 1) + 1
         )  # NULs at its end are room (hosts/request.py)
-    place = place_of(g, expr)
+    place = find_slot(g, expr)
     return place.size if place else g.layout.string_size
 
 
-def _scratch(g):
-    return Place(False, g.alloc(g.layout.string_size), g.layout.string_size)
+def _alloc_slot(g: Emitter) -> StringSlot:
+    return StringSlot(False, g.alloc_scratch(g.layout.string_size), g.layout.string_size)
 
 
-def literal(g, expr):
+def literal_bytes(g: Emitter, expr: ast.StrLit) -> bytes:
     """The bytes of a constant as D sees them."""
     return expr.value.split(b"\0", 1)[0][: g.layout.strsize - 1]
 
 
-def may_be_null(layout, expr):
+def may_be_null(layout: Layout, expr: ast.Expr) -> bool:
     """Whether expr can be NULL without a fault before."""
     cls = expr.__class__
     if cls is ast.Ternary:
         return may_be_null(layout, expr.then) or may_be_null(layout, expr.otherwise)
     if cls in (ast.Cast, ast.Comma, ast.Assign):
-        return may_be_null(layout, _inner(expr))
+        return may_be_null(layout, _value_operand(expr))
     if cls is ast.Var and not is_dynamic(expr):
         return expr.symbol in layout.nullable
-    return is_dynamic(expr) or is_null(expr) or _is_nullable_call(expr)
+    return is_dynamic(expr) or is_null_constant(expr) or _is_nullable_call(expr)
 
 
-def _is_nullable_call(expr):
-    return expr.__class__ is ast.Call and expr.row.nullable
+def _is_nullable_call(expr: ast.Expr) -> bool:
+    return expr.__class__ is ast.Call and expr.row.is_nullable
 
 
-def _inner(expr):
+def _value_operand(expr: ast.Expr) -> ast.Expr:
     """The expression whose value expr has."""
     return (
         expr.operand
@@ -200,32 +211,32 @@ def _inner(expr):
     )
 
 
-def set_null(g, place):
-    g.zero(place)
-    if place.map:
-        g.address(R1, place)
+def emit_null(g: Emitter, place: StringSlot) -> None:
+    g.zero_slot(place)
+    if place.in_globals:
+        g.load_address(R1, place)
         g.emit(store_imm(2, R1, 0, _NULL_MARK))
     else:
         g.emit(store_imm(2, R6, place.off, _NULL_MARK))
 
 
-def _load_mark(g, place):
-    if place.map:
-        g.address(R1, place)
+def _emit_mark_load(g: Emitter, place: StringSlot) -> None:
+    if place.in_globals:
+        g.load_address(R1, place)
         g.emit(load(2, R1, R1, 0))
     else:
         g.emit(load(2, R1, R6, place.off))
 
 
-def fault_if_null(g, place, address=None):
+def fault_if_null(g: Emitter, place: StringSlot, address: Temp | None = None) -> None:
     """address: the register pushed that holds the illegal address; None for 0."""
-    _load_mark(g, place)
-    g.emit(jump_imm("jeq", R1, _NULL_MARK, g.fault(p.FAULT_BADADDR, address)))
+    _emit_mark_load(g, place)
+    g.emit(jump_imm("jeq", R1, _NULL_MARK, g.fault_label(p.FAULT_BADADDR, address)))
 
 
 # --- strings into the state block ------------------------------------------------
-def _literal(g, expr, off, size):
-    text = literal(g, expr)
+def _emit_literal(g: Emitter, expr: ast.StrLit, off: int, size: int) -> None:
+    text = literal_bytes(g, expr)
     data = text.ljust(round_up(len(text) + 1), b"\0")
     for i in range(0, len(data), 8):
         word = int.from_bytes(data[i : i + 8], sys.byteorder, signed=True)
@@ -236,84 +247,84 @@ def _literal(g, expr, off, size):
                 half = int.from_bytes(data[j : j + 4], sys.byteorder, signed=True)
                 g.emit(store_imm(4, R6, off + j, half))
     if len(data) < size:
-        g.zero(Place(False, off + len(data), size - len(data)))
+        g.zero_slot(StringSlot(False, off + len(data), size - len(data)))
 
 
-def _builtin(g, expr, off, size):
-    source = Place(False, expr.row.offset, min(expr.row.size, size))
-    g.copy(source, Place(False, off, size))
+def _emit_builtin(g: Emitter, expr: ast.Builtin, off: int, size: int) -> None:
+    source = StringSlot(False, expr.row.offset, min(expr.row.size, size))
+    g.copy_slot(source, StringSlot(False, off, size))
     g.emit(*[store_imm(1, R6, off + i, 0) for i in range(g.layout.strsize - 1, source.size)])
 
 
-def _variable(g, expr, off, size):
+def _emit_variable(g: Emitter, expr: ast.Expr, off: int, size: int) -> None:
     """A variable's value; for an assignment, the target's new one."""
     if expr.__class__ is ast.Assign:
-        g.value(expr)
+        g.emit_value(expr)
         expr = expr.target
     if is_dynamic(expr):
-        element(g, expr)
-        g.mark(expr.loc)
-        g.emit(jump_imm("jeq", R0, 0, g.fault(p.FAULT_BADADDR)), mov(R3, R0))
-        g.copy_from_r3(Place(False, off, size), size)
+        emit_lookup(g, expr)
+        g.mark_location(expr.loc)
+        g.emit(jump_imm("jeq", R0, 0, g.fault_label(p.FAULT_BADADDR)), mov(R3, R0))
+        g.copy_from_r3(StringSlot(False, off, size), size)
     else:
-        g.copy(locate(g, expr), Place(False, off, size))
+        g.copy_slot(locate_string(g, expr), StringSlot(False, off, size))
 
 
-def _cast(g, expr, off, size):
-    g.string(expr.operand, off, size)
+def _emit_cast(g: Emitter, expr, off: int, size: int) -> None:
+    g.emit_string(expr.operand, off, size)
 
 
-def _null(g, expr, off, size):
-    g.mark(expr.loc)
-    g.jump_surely(g.fault(p.FAULT_BADADDR))
+def _emit_null_fault(g: Emitter, expr: ast.IntLit, off: int, size: int) -> None:
+    g.mark_location(expr.loc)
+    g.jump_opaquely(g.fault_label(p.FAULT_BADADDR))
 
 
-def _comma(g, expr, off, size):
+def _emit_comma(g: Emitter, expr, off: int, size: int) -> None:
     for part in expr.parts[:-1]:
-        discard(g, part)
-    g.string(expr.parts[-1], off, size)
+        emit_for_effect(g, part)
+    g.emit_string(expr.parts[-1], off, size)
 
 
-def _ternary(g, expr, off, size):
+def _emit_ternary(g: Emitter, expr: ast.Ternary, off: int, size: int) -> None:
     otherwise, end = Label(), Label()
-    g.branch(expr.cond, otherwise, False)
-    g.string(expr.then, off, size)
+    g.emit_branch(expr.cond, otherwise, False)
+    g.emit_string(expr.then, off, size)
     g.emit(ja(end))
-    g.place(otherwise)
-    g.string(expr.otherwise, off, size)
-    g.place(end)
+    g.place_label(otherwise)
+    g.emit_string(expr.otherwise, off, size)
+    g.place_label(end)
 
 
-def _call(g, expr, off, size):
-    target = Place(False, off, size)
+def _emit_call(g: Emitter, expr: ast.Call, off: int, size: int) -> None:
+    target = StringSlot(False, off, size)
     expr.row.emit(g, expr, target)
-    if expr.row.nullable:
-        g.mark(expr.loc)
+    if expr.row.is_nullable:
+        g.mark_location(expr.loc)
         fault_if_null(g, target)
 
 
-def _call_value(g, expr):
+def _emit_call_value(g: Emitter, expr: ast.Call) -> None:
     expr.row.emit(g, expr, None)
 
 
 # --- comparisons --------------------------------------------------------------------
-def _compare(g, expr, label, when):
+def _emit_comparison(g: Emitter, expr: ast.Binary, label: Label, when: bool) -> None:
     left, op, right = expr.left, expr.op, expr.right
-    if left.__class__ is ast.StrLit or is_null(left):
+    if left.__class__ is ast.StrLit or is_null_constant(left):
         left, op, right = right, _MIRROR[op], left
     if not when:
         op = _INVERSE[op]
     mark = g.scratch
-    if is_null(right):
-        _compare_null(g, left, op, label)
+    if is_null_constant(right):
+        _emit_null_comparison(g, left, op, label)
     elif right.__class__ is ast.StrLit and op in ("==", "!="):
-        _compare_literal(g, left, op, literal(g, right), label)
+        _emit_literal_comparison(g, left, op, literal_bytes(g, right), label)
     else:
-        a, b = locate_or_null(g, left), locate_or_null(g, right)
-        g.address(R1, a)
-        g.address(R2, b)
+        a, b = locate_nullable_string(g, left), locate_nullable_string(g, right)
+        g.load_address(R1, a)
+        g.load_address(R2, b)
         g.emit(mov_imm(R3, min(a.size, b.size) // 8))
-        g.routine(
+        g.call_routine(
             "string_compare_null"
             if may_be_null(g.layout, left) or may_be_null(g.layout, right)
             else "string_compare"
@@ -322,14 +333,14 @@ def _compare(g, expr, label, when):
     g.scratch = mark
 
 
-def is_null(expr):
-    return not expr.__class__ is ast.StrLit and constant(expr) == 0
+def is_null_constant(expr: ast.Expr) -> bool:
+    return not expr.__class__ is ast.StrLit and constant_value(expr) == 0
 
 
-def _compare_null(g, expr, op, label):
+def _emit_null_comparison(g: Emitter, expr: ast.Expr, op: str, label: Label) -> None:
     """Jump to label if expr is NULL (op "==") or is not ("!=")."""
     if is_dynamic(expr):
-        element(g, expr)
+        emit_lookup(g, expr)
         g.emit(jump_imm(_JUMPS[op], R0, 0, label))
         return
     is_marked = (
@@ -337,32 +348,34 @@ def _compare_null(g, expr, op, label):
         or expr.__class__ in (ast.Ternary, ast.Comma)
         and may_be_null(g.layout, expr)
     )
-    place = locate_or_null(g, expr) if is_marked else place_of(g, expr)
-    if place and (place.null or is_marked):
-        _load_mark(g, place)
+    place = locate_nullable_string(g, expr) if is_marked else find_slot(g, expr)
+    if place and (place.may_be_null or is_marked):
+        _emit_mark_load(g, place)
         g.emit(jump_imm(_JUMPS[op], R1, _NULL_MARK, label))
         return
-    discard(g, expr)
+    emit_for_effect(g, expr)
     g.emit(mov_imm(R0, 0), jump_imm(_JUMPS[_INVERSE[op]], R0, 0, label))  # see jump_surely
 
 
-def _compare_literal(g, expr, op, text, label):
+def _emit_literal_comparison(
+    g: Emitter, expr: ast.Expr, op: str, text: bytes, label: Label
+) -> None:
     """Jump to label if expr equals the constant `text`, or does not: only as many words are looked at as
     the constant has, its NUL included."""
     different = Label() if op == "==" else label
     base, off, size = R0, 0, g.layout.string_size
     if is_dynamic(expr):
-        element(g, expr)
+        emit_lookup(g, expr)
         g.emit(jump_imm("jeq", R0, 0, different))
     else:
-        place = locate_or_null(g, expr)
+        place = locate_nullable_string(g, expr)
         size = place.size
-        if place.map:
+        if place.in_globals:
             g.emit(ld_map_value(R0, p.MAP_GLOBALS, place.off))
         else:
             base, off = R6, place.off
     if len(text) >= size:
-        g.jump_surely(different)
+        g.jump_opaquely(different)
     else:
         for i in range(0, len(text) + 1, 8):
             word = int.from_bytes(text[i : i + 8].ljust(8, b"\0"), sys.byteorder, signed=True)
@@ -373,21 +386,21 @@ def _compare_literal(g, expr, op, text, label):
                 g.emit(const(R2, word), jump("jne", R1, R2, different))
     if op == "==":
         g.emit(ja(label))
-        g.place(different)
+        g.place_label(different)
 
 
 # Node class -> function, for emit.Tables.
-VALUES = {ast.Call: _call_value}
-COMPARISONS = {ast.Binary: _compare}
+VALUES = {ast.Call: _emit_call_value}
+COMPARISONS = {ast.Binary: _emit_comparison}
 STRINGS = {
-    ast.StrLit: _literal,
-    ast.Builtin: _builtin,
-    ast.Var: _variable,
-    ast.AssocRef: _variable,
-    ast.Assign: _variable,
-    ast.Cast: _cast,
-    ast.IntLit: _null,
-    ast.Comma: _comma,
-    ast.Ternary: _ternary,
-    ast.Call: _call,
+    ast.StrLit: _emit_literal,
+    ast.Builtin: _emit_builtin,
+    ast.Var: _emit_variable,
+    ast.AssocRef: _emit_variable,
+    ast.Assign: _emit_variable,
+    ast.Cast: _emit_cast,
+    ast.IntLit: _emit_null_fault,
+    ast.Comma: _emit_comma,
+    ast.Ternary: _emit_ternary,
+    ast.Call: _emit_call,
 }

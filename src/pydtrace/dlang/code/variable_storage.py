@@ -6,6 +6,8 @@ Always: this-> variables lie in the state block, global scalars in the globals m
 and associative arrays are hash maps, whose missing elements are 0.
 """
 
+from __future__ import annotations
+
 from pydtrace.bpf.insn import (
     R0,
     R1,
@@ -23,118 +25,127 @@ from pydtrace.bpf.program_builder import Label
 from pydtrace.dlang import ast
 from pydtrace.program import program as p
 
-from .emitter import Place
+from .emitter import StringSlot
 from .integer_expressions import load_into, store_field
 from .layout import dynamic_key_types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ..variable_table import Variable
+    from .emitter import Emitter
+    from .layout import KeyLayout
 
 _ANY, _NOEXIST, _EXIST = range(3)  # map_update_elem's flags
 
 
-def is_dynamic(expr):
+def is_dynamic(expr: ast.Expr) -> bool:
     """Whether expr is an element of a hash map."""
     return (
         expr.__class__ is ast.AssocRef or expr.__class__ is ast.Var and expr.symbol.scope == "self"
     )
 
 
-def scalar_place(g, symbol):
+def scalar_slot(g: Emitter, symbol: Variable) -> StringSlot:
     """The Place of a global or this-> string."""
-    return Place(
+    return StringSlot(
         symbol.scope == "global", symbol.slot, g.layout.string_size, symbol in g.layout.nullable
     )
 
 
 # --- keys ------------------------------------------------------------------------
-def build_key(g, key, exprs, first=0):
+def emit_key(g: Emitter, key: KeyLayout, exprs: list[ast.Expr], first: int = 0) -> int:
     """Evaluate exprs into the fields of `key` from `first` on; returns where the key is."""
-    off = g.alloc(key.size)
+    off = g.alloc_scratch(key.size)
     for word in key.padded:
-        g.zero(Place(False, off + word, 8))
+        g.zero_slot(StringSlot(False, off + word, 8))
     for data, expr in zip(key.fields[first:], exprs):
         store_field(g, off, data, expr)
     return off
 
 
-def element_key(g, expr):
+def emit_element_key(g: Emitter, expr: ast.Expr) -> int:
     """The offset of the key of expr; the caller gives the scratch back."""
     symbol = expr.symbol
-    if expr.__class__ is ast.Var and not symbol.by_host:
+    if expr.__class__ is ast.Var and not symbol.is_per_host:
         return p.STATE_PID  # pid and tid, as they lie in the state block
-    key = g.layout.key(dynamic_key_types(symbol), expr.loc)
+    key = g.layout.make_key(dynamic_key_types(symbol), expr.loc)
     of_thread = symbol.scope == "self"
-    off = build_key(
-        g, key, expr.keys if expr.__class__ is ast.AssocRef else (), of_thread + symbol.by_host
+    off = emit_key(
+        g, key, expr.keys if expr.__class__ is ast.AssocRef else (), of_thread + symbol.is_per_host
     )
     if of_thread:
         g.emit(load(8, R1, R6, p.STATE_PID), store(8, R6, off, R1))
-    if symbol.by_host:
+    if symbol.is_per_host:
         g.emit(load(4, R1, R6, p.STATE_HOST), store(8, R6, off + 8 * of_thread, R1))
     return off
 
 
-def element(g, expr):
+def emit_lookup(g: Emitter, expr: ast.Expr) -> None:
     """r0 = the address of the element's value, or 0."""
     mark = g.scratch
-    g.map_call("map_lookup_elem", expr.symbol.slot, element_key(g, expr))
+    g.map_call("map_lookup_elem", expr.symbol.slot, emit_element_key(g, expr))
     g.scratch = mark
 
 
 # --- elements -----------------------------------------------------------------------
-def put(g, index, key, value):
+def emit_put(g: Emitter, index: int, key: int, value: Callable[..., Any]) -> None:
     """Set an element to what lies at the address that value() puts into r3.  A new one that finds no room is counted as a drop, and
     the clause ends, as in dtrace."""
     done, full = Label(), Label()
 
-    def update(flags):
+    def emit_update(flags: int) -> None:
         value()
         g.emit(mov_imm(R4, flags))
         g.map_call("map_update_elem", index, key)
         g.emit(jump_imm("jeq", R0, 0, done))
 
-    if g.layout.used is None:
-        update(_ANY)
+    if g.layout.used_offset is None:
+        emit_update(_ANY)
     else:
-        update(_EXIST)
-        _count(g, 1)
-        g.emit(jump_imm("jge", R2, g.layout.elements, full))
-        update(_NOEXIST)
-        g.place(full)
-        _count(g, -1)
-        update(_EXIST)  # another CPU made it meanwhile
+        emit_update(_EXIST)
+        _emit_count(g, 1)
+        g.emit(jump_imm("jge", R2, g.layout.element_limit, full))
+        emit_update(_NOEXIST)
+        g.place_label(full)
+        _emit_count(g, -1)
+        emit_update(_EXIST)  # another CPU made it meanwhile
     g.count_drop(p.DROP_DYNAMIC)
-    g.jump(g.end)
-    g.place(done)
+    g.jump_to(g.end_label)
+    g.place_label(done)
 
 
-def remove(g, index, key):
+def emit_removal(g: Emitter, index: int, key: int) -> None:
     """Delete an element, if it is there."""
     missing = Label()
     g.map_call("map_delete_elem", index, key)
-    if g.layout.used is not None:
+    if g.layout.used_offset is not None:
         g.emit(jump_imm("jne", R0, 0, missing))
-        _count(g, -1)
-        g.place(missing)
+        _emit_count(g, -1)
+        g.place_label(missing)
 
 
-def _count(g, change):
+def _emit_count(g: Emitter, change) -> None:
     """Count an element of the room that all share; r2 = how many there were."""
     g.emit(
-        ld_map_value(R1, p.MAP_GLOBALS, g.layout.used),
+        ld_map_value(R1, p.MAP_GLOBALS, g.layout.used_offset),
         mov_imm(R2, change),
         atomic("atomic_fetch_add", R1, 0, R2),
     )
 
 
 # --- reading -------------------------------------------------------------------------
-def _read(g, expr):
+def _emit_read(g: Emitter, expr: ast.Expr) -> None:
     if not is_dynamic(expr):
         load_into(g, expr, R0)
         return
-    element(g, expr)
+    emit_lookup(g, expr)
     missing = Label()
     g.emit(jump_imm("jeq", R0, 0, missing), load(8, R0, R0, 0))
-    g.place(missing)
+    g.place_label(missing)
 
 
 # Node class -> function, for emit.Tables.
-VALUES = {ast.Var: _read, ast.AssocRef: _read}
+VALUES = {ast.Var: _emit_read, ast.AssocRef: _emit_read}

@@ -6,6 +6,8 @@ Always: it needs `cpu` alone, so it means the same on every engine.  Linux has n
 dtrace 2.0 shows both as 0.
 """
 
+from __future__ import annotations
+
 import os
 
 _TOPOLOGY = "/sys/devices/system/cpu"
@@ -23,11 +25,11 @@ inline lgrp_id_t lgrp = curcpu->cpu_lgrp;
 """
 
 
-def library():
-    return _LIBRARY % _chosen(_runs(_chips()))
+def library_text() -> str:
+    return _LIBRARY % _package_expression(_merge_runs(_read_packages()))
 
 
-def _chips():
+def _read_packages() -> list[tuple[int, int]]:
     """[(CPU, its package's id)] by CPU; none where /sys does not tell."""
     found = []
     for name in os.listdir(_TOPOLOGY) if os.path.isdir(_TOPOLOGY) else ():
@@ -39,7 +41,7 @@ def _chips():
     return sorted(found)
 
 
-def _runs(chips):
+def _merge_runs(chips: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """[(last CPU, package)]: as few as say the same."""
     runs = []
     for cpu, chip in chips:
@@ -49,7 +51,7 @@ def _runs(chips):
     return runs
 
 
-def _chosen(runs):
+def _package_expression(runs: list[tuple[int, int]]) -> str:
     """The D expression of C's package; -1, as the kernel has it, where it is not known."""
     return "".join(f"C <= {last} ? {chip} : " for last, chip in runs[:-1]) + str(
         runs[-1][1] if runs else -1

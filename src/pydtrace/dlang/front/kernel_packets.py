@@ -9,6 +9,8 @@ packet goes arg5 of udp and arg6 of tcp (1: out).  The socket may be NULL, as al
 Sources: the DTrace guide's "ip", "udp" and "tcp" providers; RFC 791, 768, 8200, 9293.
 """
 
+from __future__ import annotations
+
 MEMBERS = {
     "sk_buff": ("protocol", "head", "data", "network_header", "sk", "dev"),
     "sock": ("sk_type",),
@@ -137,7 +139,7 @@ TCP_ARGUMENTS = (
 )
 
 
-def library(values):
+def library_text(values: dict[str, str]) -> str:
     """values: {member of tcpsinfo_t: its value, an expression of a struct tcp_sock *T} of what a whole socket alone knows."""
     numbers = "".join(
         f"inline int IPPROTO_{name} = {number};\n" for name, number in _PROTOCOLS.items()

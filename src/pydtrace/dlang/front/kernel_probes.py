@@ -8,7 +8,13 @@ arg5 the state that comes; arg0 of io is the request, and where it is done arg1 
 Sources: the DTrace guide's "io" and "tcp" providers, what dtrace 2.0 translates.
 """
 
+from __future__ import annotations
+
 from . import kernel_packets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MEMBERS = {
     "request": ("cmd_flags", "__data_len", "__sector", "end_io", "part"),
@@ -146,7 +152,7 @@ _TCP_ARGUMENTS = (
 )
 
 
-def library(kernel):
+def library_text(kernel: Any) -> str:
     """kernel.offset(structure, member): in the running kernel's struct, None where it has none."""
     needed = [*_MEMBERS.items(), *kernel_packets.MEMBERS.items()]
     if any(
@@ -169,5 +175,5 @@ def library(kernel):
     )
     return (
         f'{_BLOCKS}{" ".join(names)}\ninline string tcp_state_string[int state] = {texts}"<unknown>";{connections}'
-        f"{kernel_packets.library(_SOCKET)}provider tcp {{\n{probes}}};\n"
+        f"{kernel_packets.library_text(_SOCKET)}provider tcp {{\n{probes}}};\n"
     )

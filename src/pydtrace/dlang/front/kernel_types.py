@@ -8,6 +8,12 @@ Sources: the DTrace guide's "proc" and "sched" providers, the
 members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _MEMBERS = {
     "task_struct": ("__state", "prio", "pid", "tgid", "comm", "real_parent", "cred", "signal"),
     "cred": ("uid", "gid", "euid", "egid"),
@@ -71,7 +77,7 @@ _QUEUES = """
     probe enqueue(struct task_struct *T, processorid_t C, int how) : (lwpsinfo_t *T, psinfo_t *T, cpuinfo_t *C, int how);"""
 
 
-def library(kernel, queues):
+def library_text(kernel: Any, queues: bool) -> str:
     """kernel.offset(structure, member): in the running kernel's struct, None where it has none.  queues: what names
     cpuinfo_t is declared, too."""
     if any(

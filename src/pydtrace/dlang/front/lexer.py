@@ -8,9 +8,18 @@ Always: `pos` is how far the text has been read, as far as dtrace's own lexer wo
 read it, since that decides which line its messages name.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang.compile_errors import CompileError, decode_source_text
 
 from .source_text import Location
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .source_text import Source
 
 CLAUSE, EXPR = 0, 1
 
@@ -144,22 +153,28 @@ class Token:
 
     __slots__ = ("kind", "value", "start", "end")
 
-    def __init__(self, kind, value, start, end):
+    def __init__(
+        self,
+        kind: str,
+        value: bytes | str | tuple[int, bool, str, str] | None,
+        start: int,
+        end: int,
+    ) -> None:
         self.kind, self.value, self.start, self.end = kind, value, start, end
 
 
-class Variable:
+class MacroVariable:
     """A macro that has its value when the script runs.  name: of a variable, which no script can write; glob: what it is in a probe
     description."""
 
-    def __init__(self, name, glob):
+    def __init__(self, name, glob) -> None:
         self.name, self.glob = name, glob
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.glob
 
 
-def _closed(text, pos):
+def _find_closing(text: str, pos: int) -> int:
     """Behind the bracket that closes the one at a place, on its line; -1: there is none."""
     opened = []
     for at in range(pos, len(text)):
@@ -177,14 +192,21 @@ def _closed(text, pos):
 
 class Lexer:
     """macros: {name: int, or a Variable} of $target and its like; args: values of $0, $1 … as str;
-    default_args: missing arguments are 0 and "" (-x defaultargs); control(words, start, end):
+    default_args: missing arguments are 0 and "" (-x defaultargs); on_control_line(words, start, end):
     called for each control line, with its words."""
 
-    def __init__(self, source, macros, args, default_args, control):
+    def __init__(
+        self,
+        source: Source,
+        macros: dict[str, int],
+        args: list[str],
+        default_args: bool,
+        on_control_line: Callable[..., Any],
+    ) -> None:
         self.source, self.text = source, source.text
         self.macros, self.args, self.default_args = macros, args, default_args
-        self.control = control
-        self.floats = lambda: (
+        self.on_control_line = on_control_line
+        self.allows_floats = lambda: (
             False
         )  # whether floating-point constants are allowed where the lexer is
         self.used_args = set()
@@ -193,14 +215,14 @@ class Lexer:
         self.after_member = False  # after . and -> every word is a name
         self.opened = {"(": 0, "[": 0, "{": 0}  # how many of each are open
 
-    def error(self, tag, message, start, hint=None, end=None):
+    def raise_error(self, tag: str, message: str, start: int, hint: None = None, end=None) -> None:
         end = self.pos if end is None else end
         loc = Location(self.source, start, max(end, start + 1), self.pos)
         raise CompileError(tag, loc, message, hint)
 
     # --- what may stand between tokens -------------------------------------------
 
-    def skip(self):
+    def skip_space(self) -> None:
         """Skip space, comments, #! lines and control lines."""
         text, size = self.text, len(self.text)
         pos = self.pos
@@ -209,31 +231,31 @@ class Lexer:
             if c in SPACE:
                 pos += 1
             elif c == "/" and text.startswith("/*", pos):
-                pos = self.comment(pos)
+                pos = self.skip_comment(pos)
             elif c == "/" and text.startswith("//", pos):
                 end = text.find("\n", pos)
                 pos = size if end < 0 else end
-            elif c == "#" and self.line_begins(pos):
+            elif c == "#" and self.is_line_start(pos):
                 self.pos = pos
-                pos = self.control_line(pos)
+                pos = self.read_control_line(pos)
             elif c == "\\" and self.mode == EXPR and text.startswith("\\\n", pos):
                 pos += 2
             else:
                 break
         self.pos = pos
 
-    def comment(self, start):
+    def skip_comment(self, start: int) -> int:
         text = self.text
         close = text.find("*/", start + 2)
         nested = text.find("/*", start + 2)
         if 0 <= nested and (close < 0 or nested < close):
             self.pos = nested + 2
-            self.error(
+            self.raise_error(
                 "D_SYNTAX", "/* encountered inside a comment", nested, "comments do not nest"
             )
         if close < 0:
             self.pos = len(text)
-            self.error(
+            self.raise_error(
                 "D_SYNTAX",
                 "end-of-file encountered before matching */",
                 start,
@@ -242,12 +264,12 @@ class Lexer:
             )
         return close + 2
 
-    def line_begins(self, pos):
+    def is_line_start(self, pos: int) -> bool:
         """True if only blanks stand before `pos` on its line."""
         start = self.text.rfind("\n", 0, pos) + 1
         return not self.text[start:pos].strip("\f\t\v ")
 
-    def control_line(self, start):
+    def read_control_line(self, start: int) -> int:
         """Read a line that begins with #; returns the offset after it."""
         text = self.text
         end = text.find("\n", start)
@@ -255,7 +277,9 @@ class Lexer:
             return len(text) if end < 0 else end
         if end < 0:
             self.pos = len(text)
-            self.error("D_SYNTAX", "end-of-file encountered before end of control line", start)
+            self.raise_error(
+                "D_SYNTAX", "end-of-file encountered before end of control line", start
+            )
         words = []
         pos = start + 1
         while pos < end:
@@ -265,7 +289,7 @@ class Lexer:
                 continue
             begin = pos
             if c == '"':
-                value, pos = self.string(pos)
+                value, pos = self.read_string(pos)
                 words.append(("string", value, begin, pos))
                 continue
             while pos < end and text[pos] not in '\f\t\v "':
@@ -275,21 +299,21 @@ class Lexer:
             if word:
                 words.append((kind, word, begin, pos))
         self.pos = end + 1
-        self.control(words, start, end)
+        self.on_control_line(words, start, end)
         return end + 1
 
     # --- tokens -----------------------------------------------------------------
 
-    def next(self):
+    def next_token(self) -> Token:
         """The next token."""
-        self.skip()
+        self.skip_space()
         if self.pos >= len(self.text):
             return Token(EOF, None, self.pos, self.pos)
         if self.mode == CLAUSE:
-            return self.clause_token()
-        return self.expr_token()
+            return self.read_clause_token()
+        return self.read_expr_token()
 
-    def clause_token(self):
+    def read_clause_token(self) -> Token:
         text, start = self.text, self.pos
         c = text[start]
         if c in PSPEC_FIRST or c == "`":
@@ -297,14 +321,14 @@ class Lexer:
             while pos < size and text[pos] in PSPEC_REST:
                 pos += 1
                 if text[pos - 1] == ":" and text.find(":", start) == pos - 1:
-                    pos = module_path_end(text, pos)
-            self.pos = pos = self.written(start, pos)
+                    pos = find_module_path_end(text, pos)
+            self.pos = pos = self.find_description_end(start, pos)
             word = text[start:pos]
             if word in CLAUSE_KEYWORDS:
                 return Token(word, None, start, pos)
             return Token(PSPEC, word, start, pos)
         if c in DIGITS:
-            return self.number(start)
+            return self.read_number(start)
         self.pos = start + 1
         if c == "{":
             self.opened["{"] += 1
@@ -312,9 +336,11 @@ class Lexer:
         if c in "/,":
             return Token(c, None, start, self.pos)
         hint = "there is no ; after a clause" if c == ";" else None
-        return self.error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
+        return self.raise_error(
+            "D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint
+        )
 
-    def written(self, start, pos):
+    def find_description_end(self, start: int, pos: int) -> int:
         """Where a probe description ends whose function is written as in C++, Rust or Go, with brackets: they stand behind provider and module,
         and a name stands behind them.  start: where it begins; pos: where ends what every description may have."""
         text, size, first, end = self.text, len(self.text), pos, -1
@@ -331,7 +357,7 @@ class Lexer:
                 while text[pos : pos + 1] in OPERATORS:
                     pos += 1
             elif c in "(<":
-                pos = end = _closed(text, pos)
+                pos = end = _find_closing(text, pos)
                 if end < 0:
                     return first
             elif c in PSPEC_REST or c == "~":
@@ -344,42 +370,44 @@ class Lexer:
                 break
         return pos if ":" in text[max(end, first) : pos] else first
 
-    def expr_token(self):
+    def read_expr_token(self) -> Token:
         text, start = self.text, self.pos
         c = text[start]
         if c in IDENT_FIRST:
-            return self.word(start)
+            return self.read_word(start)
         if c in DIGITS:
-            return self.number(start)
+            return self.read_number(start)
         if c == '"':
-            value, self.pos = self.string(start)
+            value, self.pos = self.read_string(start)
             return Token(STRING, value, start, self.pos)
         if c == "/":
-            return self.slash(start)
+            return self.read_slash(start)
         if c in "()[]{}":
-            return self.bracket(c, start)
+            return self.read_bracket(c, start)
         for p in _by_first.get(c, ()):
             if text.startswith(p, start):
                 self.pos = start + len(p)
                 return Token(p, None, start, self.pos)
         if c == "." and text[start + 1 : start + 2] in DIGITS:
-            return self.number(start)
+            return self.read_number(start)
         if c in SINGLE:
             self.pos = start + 1
             return Token(c, None, start, self.pos)
         if c == "@":
-            return self.aggregation(start)
+            return self.read_aggregation(start)
         if c == "'":
-            return self.character(start)
+            return self.read_character(start)
         if c == "$":
-            return self.macro(start)
+            return self.read_macro(start)
         self.pos = start + 1
         if c == "\0":
-            self.error("D_SYNTAX", "syntax error near end-of-input", start)
+            self.raise_error("D_SYNTAX", "syntax error near end-of-input", start)
         hint = "a control line stands on a line of its own" if c == "#" else None
-        return self.error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
+        return self.raise_error(
+            "D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint
+        )
 
-    def word(self, start):
+    def read_word(self, start: int) -> Token:
         text, size = self.text, len(self.text)
         pos = start + 1
         while pos < size and text[pos] in IDENT_REST:
@@ -391,17 +419,17 @@ class Lexer:
         self.after_member = False
         return Token(IDENT, word, start, pos)
 
-    def bracket(self, c, start):
+    def read_bracket(self, c: str, start: int) -> Token:
         self.pos = start + 1
         if c in self.opened:
             self.opened[c] += 1
         elif self.opened[_OPENS[c]]:
             self.opened[_OPENS[c]] -= 1
         else:
-            self.error("D_SYNTAX", f"extra {c} in input stream", start)
+            self.raise_error("D_SYNTAX", f"extra {c} in input stream", start)
         return Token(c, None, start, self.pos)
 
-    def slash(self, start):
+    def read_slash(self, start: int) -> Token:
         """A / divides, or ends a predicate: that one is followed by { or ; or / or the end."""
         text, size = self.text, len(self.text)
         if text.startswith("/=", start):
@@ -415,7 +443,7 @@ class Lexer:
             return Token("/", "/", start, start + 1)
         for count, close in ((self.opened["("], ")"), (self.opened["["], "]")):
             if count:
-                self.error(
+                self.raise_error(
                     "D_SYNTAX",
                     f"closing {close} expected in predicate before /",
                     start,
@@ -423,7 +451,7 @@ class Lexer:
                 )
         return Token("EPRED", "/", start, start + 1)
 
-    def aggregation(self, start):
+    def read_aggregation(self, start: int) -> Token:
         text, size = self.text, len(self.text)
         pos = start + 1
         if pos < size and text[pos] in NAME_REST and text[pos] not in DIGITS:
@@ -432,7 +460,7 @@ class Lexer:
         self.pos = pos
         return Token(AGG, text[start + 1 : pos] or "_", start, pos)
 
-    def number(self, start):
+    def read_number(self, start: int) -> Token:
         text, size = self.text, len(self.text)
         pos = start
         if (
@@ -446,8 +474,8 @@ class Lexer:
         else:
             while pos < size and text[pos] in DIGITS:
                 pos += 1
-            if end := self.float_end(pos):
-                return self.float(start, end)
+            if end := self.find_float_end(pos):
+                return self.read_float(start, end)
         digits = text[start:pos]
         begin = pos
         for letters in ("uU", "lL", "lL"):
@@ -455,11 +483,16 @@ class Lexer:
                 pos += 1
         suffix = text[begin:pos]
         self.pos = pos
-        if self.mode == EXPR and pos < size and text[pos] in IDENT_REST and self.scoped_number(pos):
+        if (
+            self.mode == EXPR
+            and pos < size
+            and text[pos] in IDENT_REST
+            and self.skip_scoped_number(pos)
+        ):
             return Token(IDENT, text[start : self.pos], start, self.pos)
-        return Token(INT, self.integer(digits, suffix, start), start, pos)
+        return Token(INT, self.parse_integer(digits, suffix, start), start, pos)
 
-    def scoped_number(self, pos):
+    def skip_scoped_number(self, pos: int):
         """True for 123abc`name, where a module's name begins with a digit; moves over it."""
         text, size = self.text, len(self.text)
         while pos < size and text[pos] in NAME_REST:
@@ -471,7 +504,7 @@ class Lexer:
         self.pos = pos
         return True
 
-    def float_end(self, pos):
+    def find_float_end(self, pos: int) -> None:
         """Where a floating-point constant ends, which is longer than the integer before `pos`; None: it is an integer."""
         text, size = self.text, len(self.text)
         if self.mode != EXPR:
@@ -489,10 +522,10 @@ class Lexer:
                 end = digits
         return end if end != pos or end < size and text[end] in "fF" else None
 
-    def float(self, start, end):
+    def read_float(self, start: int, end):
         """The token of a floating-point constant, a double."""
         self.pos = end
-        if self.floats():
+        if self.allows_floats():
             import struct
 
             self.pos += self.text[end : end + 1] in ("f", "F", "l", "L")
@@ -502,14 +535,14 @@ class Lexer:
                 start,
                 self.pos,
             )
-        return self.error(
+        return self.raise_error(
             "D_SYNTAX",
             "floating-point constants are not permitted",
             start,
             "D calculates with integers; -x pyusdt adds doubles",
         )
 
-    def integer(self, digits, suffix, start):
+    def parse_integer(self, digits: str, suffix: str, start: int) -> tuple[int, bool, str, str]:
         """(value, decimal, suffix, sign) of an integer constant's text."""
         try:
             if digits[:2] in ("0x", "0X"):
@@ -521,13 +554,15 @@ class Lexer:
         except ValueError:
             bad = next(c for c in digits if c in "89")
             text = f"constant {digits + suffix} contains invalid digit {bad}"
-            self.error("D_INT_DIGIT", text, start, "a constant that begins with 0 is octal")
+            self.raise_error("D_INT_DIGIT", text, start, "a constant that begins with 0 is octal")
         if value >= 1 << 64:
             text = f"constant {self.text[start : self.pos]} results in integer overflow"
-            self.error("D_INT_OFLOW", text, start, "the largest integer is 18446744073709551615")
+            self.raise_error(
+                "D_INT_OFLOW", text, start, "the largest integer is 18446744073709551615"
+            )
         return value, digits[0] != "0", suffix, ""
 
-    def string(self, start):
+    def read_string(self, start: int) -> tuple[bytes, int]:
         """The bytes of a string constant and the offset after it."""
         text = self.text
         pos = start + 1
@@ -536,20 +571,20 @@ class Lexer:
             if quote < 0 or 0 <= newline < quote:
                 if newline < 0:
                     self.pos = start + 1
-                    self.error(
+                    self.raise_error(
                         "D_SYNTAX", 'syntax error near """', start, 'this string has no closing "'
                     )
                 self.pos = newline + 1
                 if text[newline - 1] == "\\":
                     self.pos = start + 1
-                    self.error(
+                    self.raise_error(
                         "D_SYNTAX",
                         'syntax error near """',
                         start,
                         "a string can not go over two lines",
                     )
                 hint = "close the string on its line; \\n is the newline inside one"
-                self.error(
+                self.raise_error(
                     "D_STR_NL", "newline encountered in string literal", start, hint, newline
                 )
             backslash = text.find("\\", pos, quote)
@@ -557,14 +592,14 @@ class Lexer:
                 return unescape(text[start + 1 : quote]), quote + 1
             pos = backslash + 2
 
-    def character(self, start):
+    def read_character(self, start: int) -> Token:
         text, size = self.text, len(self.text)
         pos = start + 1
         while pos < size and text[pos] not in "'\n":
             pos += 2 if text[pos] == "\\" and text[pos + 1 : pos + 2] not in ("", "\n") else 1
         if pos >= size:
             self.pos = start + 1
-            self.error(
+            self.raise_error(
                 "D_SYNTAX",
                 'syntax error near "\'"',
                 start,
@@ -572,12 +607,14 @@ class Lexer:
             )
         self.pos = pos + 1
         if text[pos] == "\n":
-            self.error("D_CHR_NL", "newline encountered in character constant", start, None, pos)
+            self.raise_error(
+                "D_CHR_NL", "newline encountered in character constant", start, None, pos
+            )
         if pos == start + 1:
-            self.error("D_CHR_NULL", "empty character constant", start)
+            self.raise_error("D_CHR_NULL", "empty character constant", start)
         data = unescape(text[start + 1 : pos])
         if len(data) > 8:
-            self.error(
+            self.raise_error(
                 "D_CHR_OFLOW",
                 "character constant is too long",
                 start,
@@ -587,7 +624,7 @@ class Lexer:
 
     # --- macro variables ----------------------------------------------------------
 
-    def macro(self, start):
+    def read_macro(self, start: int) -> Token:
         text, size = self.text, len(self.text)
         quoted = text.startswith("$$", start)
         pos = begin = start + 1 + quoted
@@ -599,9 +636,9 @@ class Lexer:
         self.pos = pos
         if not name:
             self.pos = start + 1
-            self.error("D_SYNTAX", 'syntax error near "$"', start)
+            self.raise_error("D_SYNTAX", 'syntax error near "$"', start)
         if rest is DIGITS:
-            return self.argument(int(name[:9]), quoted, start)
+            return self.read_argument(int(name[:9]), quoted, start)
         value = self.macros.get(name)
         if value is None:
             hint = (
@@ -609,12 +646,12 @@ class Lexer:
                 if self.macros
                 else None
             )
-            self.error(
+            self.raise_error(
                 "D_MACRO_UNDEF", f"macro variable {text[start:pos]} is not defined", start, hint
             )
-        if isinstance(value, Variable):
+        if isinstance(value, MacroVariable):
             if quoted:
-                self.error(
+                self.raise_error(
                     "D_UNSUPPORTED",
                     f"{text[start:pos]} is not known when the script is compiled",
                     start,
@@ -624,7 +661,7 @@ class Lexer:
             return Token(STRING, str(value).encode(), start, pos)
         return Token(INT, (value & 0xFFFFFFFFFFFFFFFF, True, "", ""), start, pos)
 
-    def argument(self, number, quoted, start):
+    def read_argument(self, number, quoted, start: int):
         """$1 stands for an integer, a name or a string, as its text is; $$1 for a string."""
         shown = self.text[start : self.pos]
         if number < len(self.args):
@@ -634,11 +671,11 @@ class Lexer:
             value = "" if quoted else "0"
         else:
             hint = "arguments follow the script's name on the command line; -x defaultargs makes missing ones 0"
-            self.error("D_MACRO_UNDEF", f"macro argument {shown} is not defined", start, hint)
+            self.raise_error("D_MACRO_UNDEF", f"macro argument {shown} is not defined", start, hint)
         value = value.encode("utf-8", "surrogateescape").decode("latin-1")
         if quoted:
             return Token(STRING, unescape(value), start, self.pos)
-        parsed = self.argument_integer(value, shown, start)
+        parsed = self.parse_argument_integer(value, shown, start)
         if parsed is not None:
             return Token(INT, parsed, start, self.pos)
         if value and value[0] in IDENT_FIRST and all(c in IDENT_REST for c in value):
@@ -647,7 +684,9 @@ class Lexer:
             value = value[1:-1]
         return Token(STRING, unescape(value), start, self.pos)
 
-    def argument_integer(self, value, shown, start):
+    def parse_argument_integer(
+        self, value: bytes | str | tuple[int, bool, str, str] | None, shown, start: int
+    ):
         sign = value[0] if value[:1] in ("+", "-") and value else ""
         body = value[len(sign) :]
         digits = body.rstrip("uUlL")
@@ -674,16 +713,16 @@ class Lexer:
         )
         if parsed >= 1 << 64:
             text = f"macro argument {shown} constant {body} results in integer overflow"
-            self.error("D_MACRO_OFLOW", text, start)
+            self.raise_error("D_MACRO_OFLOW", text, start)
         return parsed, digits[0] != "0", suffix, sign
 
 
-def module_path_end(text, pos):
+def find_module_path_end(text: str, pos: int) -> int:
     """Where a file's path ends that stands as a module behind a provider's colon: two more parts follow.  pos itself: there is none."""
     if not text.startswith("/", pos):
         return pos
-    end = _end_of_part(text, pos)
-    function_end = _end_of_part(text, end + 1)
+    end = _find_part_end(text, pos)
+    function_end = _find_part_end(text, end + 1)
     is_module = (
         text.startswith(":", end)
         and text.startswith(":", function_end)
@@ -692,13 +731,13 @@ def module_path_end(text, pos):
     return end if is_module else pos
 
 
-def _end_of_part(text, pos):
+def _find_part_end(text: str, pos: int) -> int:
     while pos < len(text) and text[pos] not in PATH_END:
         pos += 1
     return pos
 
 
-def unescape(text):
+def unescape(text: str) -> bytes:
     """The bytes of a string's or character's text, C's escapes replaced."""
     if "\\" not in text:
         return text.encode("latin-1")

@@ -2,9 +2,11 @@
 """D libraries, which are read before a program: the *.d files of the folders that -L names, and ours.
 
 In: options, a text.  Out: their inlines, translators and types, in the Compiler's names.
-Always: a library comes after those that it depends on (`#pragma D depends_on library name`), which are in the
+Always: a library comes after those that it depends on (`#pragma D check_dependency library name`), which are in the
 same folder; one that depends on a module or provider that is not there is passed over, as in dtrace.
 """
+
+from __future__ import annotations
 
 import os
 
@@ -13,36 +15,45 @@ from pydtrace.dlang.compile_errors import CompileError, LibraryError
 
 from . import cpu_types, kernel_probes, kernel_types
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...options import Options
+    from ..types.resolve import ProgramNames
+    from .source_text import Source
+
 _DEPENDS = rb"^[ \t]*#[ \t]*pragma[ \t]+D[ \t]+depends_on[ \t]+library[ \t]+(\S+)"
 
 
 class Libraries:
-    """declare(text, path): enters what one library declares; kernel(structure, member): the offset in the running kernel's
+    """add_library(text, path): enters what one library declares; kernel(structure, member): the offset in the running kernel's
     struct, None where it has no such member.  kernel is None where nothing is known of the kernel."""
 
-    def __init__(self, declare, kernel=None):
-        self.declare, self.kernel = declare, kernel
+    def __init__(self, add_library: Callable[..., Any], kernel: Any | None = None) -> None:
+        self.add_library, self.kernel = add_library, kernel
         self.folders_read = self.tasks_read = self.probes_read = self.cpus_read = False
 
-    def read_for(self, source, names, options):
-        """Read what a text may need, once a compilation.  source: of the text; names: resolve.Names."""
+    def read_needed(self, source: Source, names: ProgramNames, options: Options) -> None:
+        """Read what a text may need, once a compilation.  source: of the text; names: resolve.ProgramNames."""
         if not self.folders_read:
             self.read_folders(source, options)
         if not self.cpus_read and "cpuinfo_t" not in names.typedefs and _may_name_cpus(source.text):
             self.cpus_read = True
-            self.declare(cpu_types.library(), "<cpu>")
+            self.add_library(cpu_types.library_text(), "<cpu>")
         if not self.tasks_read and self.kernel is not None and _may_name_tasks(source.text):
             self.tasks_read = True
-            library = kernel_types.library(self.kernel, self.cpus_read)
+            library = kernel_types.library_text(self.kernel, self.cpus_read)
             if library:
-                self.declare(library, "<kernel>")
+                self.add_library(library, "<kernel>")
         if not self.probes_read and self.kernel is not None and _may_name_probes(source.text):
             self.probes_read = True
-            library = kernel_probes.library(self.kernel)
+            library = kernel_probes.library_text(self.kernel)
             if library:
-                self.declare(library, "<kernel>")
+                self.add_library(library, "<kernel>")
 
-    def read_folders(self, source, options):
+    def read_folders(self, source: Source, options: Options) -> None:
         """What -L names."""
         self.folders_read = True
         folders = [
@@ -51,18 +62,18 @@ class Libraries:
         if options.get("nolibs"):
             return
         try:
-            for path in ordered(folders):
+            for path in order_libraries(folders):
                 self.read_file(path)
         except CompileError as error:
-            error.within = source
+            error.program_source = source
             raise
 
-    def read_file(self, path):
+    def read_file(self, path: str) -> None:
         debug_log.log("library %s", path)
         with open(path, "rb") as file:
             text = file.read()
         try:
-            self.declare(text, path)
+            self.add_library(text, path)
         except CompileError as error:
             if error.tag != "D_PRAGMA_DEPEND":
                 raise
@@ -88,14 +99,14 @@ _NAMES = (
 )
 
 
-def _may_name_tasks(text):
+def _may_name_tasks(text: str) -> bool:
     """Whether a program may need what kernel_types.py declares."""
     return any(name in text for name in ("psinfo", "curthread", "task_struct")) or (
         "args" in text and ("proc" in text or "sched" in text)
     )
 
 
-def _may_name_probes(text):
+def _may_name_probes(text: str) -> bool:
     """Whether a program may need what kernel_probes.py declares."""
     asked = "args" in text and any(
         f"{provider}:" in text for provider in ("io", "ip", "tcp", "udp")
@@ -103,20 +114,20 @@ def _may_name_probes(text):
     return asked or any(name in text for name in _NAMES)
 
 
-def _may_name_cpus(text):
+def _may_name_cpus(text: str) -> bool:
     """Whether a program may need what cpu_types.py declares."""
     return any(name in text for name in ("curcpu", "cpuinfo_t", "chip", "lgrp", "pset", "queue"))
 
 
-def ordered(folders):
+def order_libraries(folders: list[str]) -> list[str]:
     """The paths of all libraries, each after those that it depends on."""
     depends = {}
     for folder in folders:
-        for path in _files(folder):
-            depends[path] = _dependencies(path)
+        for path in _list_libraries(folder):
+            depends[path] = _read_dependencies(path)
     done, result = {}, []
 
-    def visit(path, trail):
+    def visit(path: str, trail: list[Any]) -> None:
         state = done.get(path)
         if state:
             return
@@ -134,7 +145,7 @@ def ordered(folders):
     return result
 
 
-def _files(folder):
+def _list_libraries(folder: str) -> list[str]:
     try:
         names = os.listdir(folder)
     except OSError:
@@ -142,7 +153,7 @@ def _files(folder):
     return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".d")]
 
 
-def _dependencies(path):
+def _read_dependencies(path: str) -> list[Any]:
     import re  # few programs have libraries: the compiler's import does without it
 
     with open(path, "rb") as file:

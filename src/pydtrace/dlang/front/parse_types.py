@@ -4,10 +4,20 @@
 In: tokens.  Out: TypeName nodes, and the items that are not clauses.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.types import declarations, definitions
 
 from .lexer import EOF, IDENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .lexer import Token
+    from .parser import Parser
 
 CLASSES = frozenset(["auto", "register", "static", "extern", "typedef", "self", "this"])
 QUALIFIERS = frozenset(["const", "restrict", "volatile"])
@@ -18,25 +28,27 @@ _ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _SPECIFIERS = TYPE_WORDS | QUALIFIERS | {"struct", "union", "enum"}
 
 
-def name_alone(parser):
+def parse_plain_name(parser: Parser) -> str:
     """Take a name that dtrace's lexer knows without looking behind it: a tag, a type's, an enumerator's."""
     token = parser.expect(IDENT)
     name, token.value = token.value, None
     return name
 
 
-def starts_type(parser):
+def starts_type(parser: Parser) -> bool:
     """True if the next token begins a type."""
     kind = parser.peek()
     if kind != IDENT:
         return kind in _SPECIFIERS
-    return declarations.is_type(parser.names, parser.token.value) and not parser.assigned(
-        parser.token, comma=False
-    )
+    return declarations.is_type_name(
+        parser.names, parser.token.value
+    ) and not parser.is_used_as_variable(parser.token, comma=False)
 
 
 # --- specifiers ---------------------------------------------------------------
-def specifiers(parser, classes=()):
+def parse_specifiers(
+    parser: Parser, classes: frozenset[str] | tuple[Any, ...] = ()
+) -> tuple[str | None, list[ast.Node | str]]:
     """(storage class or None, words) of a declaration; at least one is there."""
     storage, words, named = None, [], False
     while True:
@@ -45,80 +57,88 @@ def specifiers(parser, classes=()):
         if kind in classes:
             if storage is not None:
                 message = "only one storage class allowed in a declaration"
-                parser.error("D_DECL_CLASS", parser.at(token), message)
+                parser.raise_error("D_DECL_CLASS", parser.token_location(token), message)
             storage = kind
-            parser.take()
+            parser.next_token()
         elif kind in ("struct", "union", "enum"):
-            words.append(enum_spec(parser, words) if kind == "enum" else struct_spec(parser, words))
+            words.append(
+                parse_enum_spec(parser, words)
+                if kind == "enum"
+                else parse_struct_spec(parser, words)
+            )
         elif kind in TYPE_WORDS or kind in QUALIFIERS:
-            declarations.check_specifier(parser.at(token), words, kind)
+            declarations.check_specifier(parser.token_location(token), words, kind)
             words.append(kind)
-            parser.take()
+            parser.next_token()
         elif (
             kind == IDENT
             and not named
             and not _has_type(words)
-            and declarations.is_type(parser.names, token.value)
-            and not (any(word in _ATTRIBUTES for word in words) and ends_declarator(parser, token))
+            and declarations.is_type_name(parser.names, token.value)
+            and not (any(word in _ATTRIBUTES for word in words) and is_declared_name(parser, token))
         ):
-            words.append(name_alone(parser))
+            words.append(parse_plain_name(parser))
             named = True
         else:
             break
     if storage is None and not words:
-        parser.syntax_error()
+        parser.raise_syntax_error()
     return storage, words
 
 
-def ends_declarator(parser, token):
+def is_declared_name(parser: Parser, token: Token):
     """Whether what follows a name tells that it is the one declared, as in `typedef unsigned long size_t;`."""
     return parser.source.text[token.end :].lstrip()[:1] in (";", ",", "[", "=")
 
 
-def _has_type(words):
+def _has_type(words: list[ast.Node | str]) -> bool:
     return any(type(w) is not str or w not in QUALIFIERS and w not in _ATTRIBUTES for w in words)
 
 
-def struct_spec(parser, words):
+def parse_struct_spec(parser: Parser, words: list[Any]) -> ast.StructSpec:
     """words: those of the declaration so far."""
-    token = parser.take()
+    token = parser.next_token()
     names, kind = parser.names, token.kind
-    tag = name_alone(parser) if parser.peek() == IDENT else None
+    tag = parse_plain_name(parser) if parser.peek() == IDENT else None
     parser.peek()
-    declarations.check_specifier(parser.at(token), words, kind)
+    declarations.check_specifier(parser.token_location(token), words, kind)
     if parser.peek() != "{":
         if tag is None:
-            parser.syntax_error()
-        return ast.StructSpec(parser.loc(token.start), declarations.tagged(names, kind, tag))
-    parser.enter()
-    record = declarations.define_tag(names, parser.loc(token.start), kind, tag, parser.nesting > 0)
-    parser.take()
+            parser.raise_syntax_error()
+        return ast.StructSpec(
+            parser.location_from(token.start), declarations.find_tagged(names, kind, tag)
+        )
+    parser.enter_level()
+    record = declarations.define_tag(
+        names, parser.location_from(token.start), kind, tag, parser.record_depth > 0
+    )
+    parser.next_token()
     record.body.fields = {}
-    parser.nesting += 1
+    parser.record_depth += 1
     while True:
-        for member in members(parser):
+        for member in parse_members(parser):
             declarations.add_member(names, record, member)
         if parser.accept("}"):
             break
-    parser.nesting -= 1
+    parser.record_depth -= 1
     parser.depth -= 1
-    return ast.StructSpec(parser.loc(token.start), record)
+    return ast.StructSpec(parser.location_from(token.start), record)
 
 
-def members(parser):
+def parse_members(parser: Parser) -> Iterator[ast.Member]:
     """One line of a struct: `type a, *b, c : 3;`"""
-    _, words = specifiers(parser)
+    _, words = parse_specifiers(parser)
     while True:
-        start = parser.here()
+        start = parser.next_start()
         name, steps, bits = None, [], None
         if parser.peek() == ";":
-            parser.syntax_error("a member needs a name")
+            parser.raise_syntax_error("a member needs a name")
         if parser.peek() != ":":
-            name, steps = declarator(parser)
+            name, steps = parse_declarator(parser)
         if parser.accept(":"):
-            bits, _ = conditional_expression(parser)
+            bits, _ = parse_conditional(parser)
         parser.peek()
-        loc = parser.loc(start)
+        loc = parser.location_from(start)
         keys = steps and steps[0][0] == "[]" and isinstance(steps[0][1], list)
         steps = steps[:1] if keys else steps
         yield ast.Member(loc, ast.TypeName(loc, words, steps), name, bits)
@@ -127,66 +147,72 @@ def members(parser):
     parser.expect(";")
 
 
-def conditional_expression(parser):
+def parse_conditional(parser: Parser) -> tuple[ast.IntLit, bool]:
     parser.peek()
-    return parser.conditional()
+    return parser.parse_conditional()
 
 
-def enum_spec(parser, words):
-    token = parser.take()
+def parse_enum_spec(parser: Parser, words: list[Any]) -> ast.EnumSpec:
+    token = parser.next_token()
     names = parser.names
-    tag = name_alone(parser) if parser.peek() == IDENT else None
+    tag = parse_plain_name(parser) if parser.peek() == IDENT else None
     parser.peek()
-    declarations.check_specifier(parser.at(token), words, "enum")
+    declarations.check_specifier(parser.token_location(token), words, "enum")
     if parser.peek() != "{":
         if tag is None:
-            parser.syntax_error()
-        return ast.EnumSpec(parser.loc(token.start), declarations.tagged(names, "enum", tag))
-    enum = declarations.define_tag(names, parser.loc(token.start), "enum", tag, parser.nesting > 0)
-    parser.take()
+            parser.raise_syntax_error()
+        return ast.EnumSpec(
+            parser.location_from(token.start), declarations.find_tagged(names, "enum", tag)
+        )
+    enum = declarations.define_tag(
+        names, parser.location_from(token.start), "enum", tag, parser.record_depth > 0
+    )
+    parser.next_token()
     enum.values = {}
     while True:
-        start = parser.here()
-        name = name_alone(parser)
-        value = parser.assignment() if parser.accept("=") else None
+        start = parser.next_start()
+        name = parse_plain_name(parser)
+        value = parser.parse_assignment() if parser.accept("=") else None
         parser.peek()
-        declarations.add_enumerator(names, enum, parser.loc(start), name, value)
+        declarations.add_enumerator(names, enum, parser.location_from(start), name, value)
         if not parser.accept(",") or parser.peek() == "}":
             break
     parser.expect("}")
-    return ast.EnumSpec(parser.loc(token.start), enum)
+    return ast.EnumSpec(parser.location_from(token.start), enum)
 
 
 # --- declarators ----------------------------------------------------------------
-def declarator(parser, abstract=False):
+def parse_declarator(
+    parser: Parser, abstract: bool = False
+) -> tuple[str | None, list[tuple[ast.Expr | list[Any] | str, ...]]]:
     """(name, steps); an abstract one, of a cast or a parameter, may have no name."""
-    parser.enter()
-    pointers = stars(parser)
+    parser.enter_level()
+    pointers = parse_stars(parser)
     name, steps = None, []
     if parser.peek() == IDENT:
-        name = parser.take().value
-    elif parser.peek() == "(" and (not abstract or _nested(parser)):
-        parser.take()
-        name, steps = declarator(parser, abstract)
+        name = parser.next_token().value
+    elif parser.peek() == "(" and (not abstract or _is_nested_declarator(parser)):
+        parser.next_token()
+        name, steps = parse_declarator(parser, abstract)
         parser.expect(")")
     elif not abstract:
-        parser.syntax_error("expected a name to declare")
-    steps = steps + suffixes(parser)
+        parser.raise_syntax_error("expected a name to declare")
+    steps = steps + parse_suffixes(parser)
     parser.depth -= 1
     return name, steps + [("*",)] * pointers
 
 
-def stars(parser):
+def parse_stars(parser: Parser) -> int:
     count = 0
     while parser.accept("*"):
         count += 1
-        _bound_levels(parser, count)
+        _check_levels(parser, count)
         while parser.peek() in QUALIFIERS:
-            parser.take()
+            parser.next_token()
     return count
 
 
-def _nested(parser):
+def _is_nested_declarator(parser: Parser):
     """In an abstract declarator, whether the coming ( groups rather than begins parameters."""
     text, pos = parser.source.text, parser.token.end
     while text[pos : pos + 1].isspace():
@@ -194,118 +220,118 @@ def _nested(parser):
     return text[pos : pos + 1] in ("*", "(", "[")
 
 
-def _bound_levels(parser, levels):
+def _check_levels(parser: Parser, levels: int) -> None:
     if levels > 64:
-        parser.syntax_error("a declaration of more than 64 levels is not supported")
+        parser.raise_syntax_error("a declaration of more than 64 levels is not supported")
 
 
-def suffixes(parser):
+def parse_suffixes(parser: Parser) -> list[tuple[str, ast.Expr | list[ast.Parameter]]]:
     steps = []
     while True:
         if parser.accept("["):
             if parser.peek() == "]":
                 size = None
             elif starts_type(parser) or parser.peek() == "..." or parser.peek() in CLASSES:
-                size = parameter_list(parser)
+                size = parse_parameters(parser)
             else:
-                size, _ = parser.conditional()
+                size, _ = parser.parse_conditional()
             parser.expect("]")
             steps.append(("[]", size))
         elif parser.peek() == "(":
-            parser.take()
-            parameters = parameter_list(parser) if parser.peek() != ")" else []
+            parser.next_token()
+            parameters = parse_parameters(parser) if parser.peek() != ")" else []
             parser.expect(")")
             steps.append(("()", parameters))
         else:
             return steps
-        _bound_levels(parser, len(steps))
+        _check_levels(parser, len(steps))
 
 
-def parameter_list(parser):
+def parse_parameters(parser: Parser) -> list[ast.Parameter]:
     found = []
     while True:
-        start = parser.here()
+        start = parser.next_start()
         if parser.accept("..."):
-            found.append(ast.Parameter(parser.loc(start), None, None))
+            found.append(ast.Parameter(parser.location_from(start), None, None))
             return found
-        storage, words = specifiers(parser, CLASSES)
+        storage, words = parse_specifiers(parser, CLASSES)
         if storage not in (None, "register"):
             message = "inappropriate storage class for function or associative array parameter"
-            parser.error("D_DECL_PARMCLASS", parser.loc(start), message)
-        name, steps = declarator(parser, abstract=True)
-        loc = parser.loc(start)
+            parser.raise_error("D_DECL_PARMCLASS", parser.location_from(start), message)
+        name, steps = parse_declarator(parser, abstract=True)
+        loc = parser.location_from(start)
         found.append(ast.Parameter(loc, ast.TypeName(loc, words, steps), name))
-        declarations.base_type(
+        declarations.resolve_base_type(
             parser.names, found[-1].type_name
         )  # as in dtrace, it is looked at before what follows
-        parser.bound(found)
+        parser.check_count(found)
         if not parser.accept(","):
             return found
 
 
-def type_name(parser):
+def parse_type_name(parser: Parser) -> ast.TypeName:
     """A type without a name, as in a cast."""
-    start = parser.here()
-    _, words = specifiers(parser)
-    name, steps = declarator(parser, abstract=True)
+    start = parser.next_start()
+    _, words = parse_specifiers(parser)
+    name, steps = parse_declarator(parser, abstract=True)
     if name is not None:
-        parser.syntax_error()
-    return ast.TypeName(parser.loc(start), words, steps)
+        parser.raise_syntax_error()
+    return ast.TypeName(parser.location_from(start), words, steps)
 
 
 # --- what stands outside clauses --------------------------------------------------
-def declaration(parser):
+def parse_declaration(parser: Parser) -> list[ast.Node]:
     """`[class] type name, *name[keys], …;`"""
-    start = parser.here()
-    storage, words = specifiers(parser, CLASSES)
+    start = parser.next_start()
+    storage, words = parse_specifiers(parser, CLASSES)
     if parser.accept(";"):
-        loc = parser.loc(start)
+        loc = parser.location_from(start)
         node = ast.TypeDeclaration(loc, ast.TypeName(loc, words, []))
-        declarations.declare_type(parser.names, node)
+        declarations.check_type_declaration(parser.names, node)
         return [node]
     found = []
     while True:
-        name, steps = declarator(parser)
+        name, steps = parse_declarator(parser)
         parser.peek()
-        loc = parser.loc(start)
+        loc = parser.location_from(start)
         keys = None
         if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
             keys, steps = steps[0][1], steps[1:]
         if parser.peek() == EOF:
-            parser.syntax_error()
+            parser.raise_syntax_error()
         node = ast.Declaration(
             loc, storage or "global", ast.TypeName(loc, words, steps), name, keys
         )
-        declarations.declare(
+        declarations.declare_name(
             parser.names, node
         )  # as in dtrace, it is looked at before what follows
         if parser.peek() not in (",", ";"):
-            parser.syntax_error(
+            parser.raise_syntax_error(
                 "a variable gets its value in a clause, such as BEGIN"
                 if parser.peek() == "="
                 else None
             )
         found.append(node)
-        if parser.take().kind == ";":
+        if parser.next_token().kind == ";":
             return found
 
 
-def inline(parser):
-    start = parser.take().start
-    storage, words = specifiers(parser, CLASSES)
-    name, steps = declarator(parser)
+def parse_inline(parser: Parser) -> ast.Inline:
+    start = parser.next_token().start
+    storage, words = parse_specifiers(parser, CLASSES)
+    name, steps = parse_declarator(parser)
     keys = None
     if steps and steps[0][0] == "[]" and type(steps[0][1]) is list:
         keys, steps = steps[0][1], steps[1:]
     parser.expect("=")
     parser.parameters = {each.name for each in keys or ()}
-    value = parser.assignment()
+    value = parser.parse_assignment()
     parser.peek()
-    loc = parser.loc(start)
+    loc = parser.location_from(start)
     parser.expect(";")
     parser.parameters = ()
     if storage is not None:
-        parser.error(
+        parser.raise_error(
             "D_DECL_BADCLASS", loc, "specified storage class not appropriate for inline declaration"
         )
     node = ast.Inline(loc, ast.TypeName(loc, words, steps), name, keys, value)
@@ -313,28 +339,28 @@ def inline(parser):
     return node
 
 
-def translator(parser):
-    start = parser.take().start
-    to = type_name(parser)
+def parse_translator(parser: Parser) -> ast.Translator:
+    start = parser.next_token().start
+    to = parse_type_name(parser)
     parser.expect("<")
-    source_start = parser.here()
-    _, words = specifiers(parser)
-    name, steps = declarator(parser)
-    source = ast.TypeName(parser.loc(source_start), words, steps)
+    source_start = parser.next_start()
+    _, words = parse_specifiers(parser)
+    name, steps = parse_declarator(parser)
+    source = ast.TypeName(parser.location_from(source_start), words, steps)
     parser.expect(">")
     parser.expect("{")
     parser.parameters = {name}
     members = []
     while not parser.accept("}"):
-        member_start = parser.here()
+        member_start = parser.next_start()
         member = parser.expect(IDENT).value
-        parser.last = None  # dtrace's lexer does not look behind it
+        parser.last_token = None  # dtrace's lexer does not look behind it
         parser.expect("=")
-        value = parser.assignment()
-        members.append(ast.Conversion(parser.loc(member_start), member, value))
+        value = parser.parse_assignment()
+        members.append(ast.Conversion(parser.location_from(member_start), member, value))
         parser.expect(";")
     parser.peek()
-    loc = parser.loc(start)
+    loc = parser.location_from(start)
     node = ast.Translator(loc, to, source, name, members)
     definitions.define_translator(parser.names, node)
     parser.expect(";")
@@ -342,36 +368,36 @@ def translator(parser):
     return node
 
 
-def provider(parser):
-    start = parser.take().start
+def parse_provider(parser: Parser) -> ast.Provider:
+    start = parser.next_token().start
     name = parser.expect(IDENT).value
     parser.expect("{")
     probes = []
     while not parser.accept("}"):
-        probes.append(provider_probe(parser))
+        probes.append(parse_provider_probe(parser))
     parser.peek()
-    node = ast.Provider(parser.loc(start), name, probes)
+    node = ast.Provider(parser.location_from(start), name, probes)
     definitions.define_provider(parser.names, node)
     parser.expect(";")
     return node
 
 
-def provider_probe(parser):
+def parse_provider_probe(parser: Parser) -> ast.ProviderProbe:
     if parser.peek() == EOF:
-        parser.syntax_error()
-    start = parser.here()
+        parser.raise_syntax_error()
+    start = parser.next_start()
     parser.expect("probe")
     name = parser.expect(IDENT).value
-    inputs = probe_prototype(parser)
-    outputs = probe_prototype(parser) if parser.accept(":") else None
+    inputs = parse_probe_prototype(parser)
+    outputs = parse_probe_prototype(parser) if parser.accept(":") else None
     parser.peek()
-    loc = parser.loc(start)
+    loc = parser.location_from(start)
     parser.expect(";")
     return ast.ProviderProbe(loc, name, inputs, outputs)
 
 
-def probe_prototype(parser):
+def parse_probe_prototype(parser: Parser) -> list[ast.Parameter]:
     parser.expect("(")
-    parameters = parameter_list(parser) if parser.peek() != ")" else []
+    parameters = parse_parameters(parser) if parser.peek() != ")" else []
     parser.expect(")")
     return parameters

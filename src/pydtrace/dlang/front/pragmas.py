@@ -6,10 +6,18 @@ an ast.Pragma for the tree.
 Always: options take effect as the text is read, before anything is typed.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import are_attributes
 from pydtrace.untrusted.terminal_escape import decode_source_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...options import Options
+    from ..types.resolve import ProgramNames
+    from .source_text import Location
 
 DIRECTIVE, PRAGMA, D_PRAGMA = range(
     3
@@ -17,25 +25,29 @@ DIRECTIVE, PRAGMA, D_PRAGMA = range(
 
 
 class ControlLines:
-    """options: has set(name, text); see options.  names: resolve.Names; library: path of the library that is
+    """options: has set(name, text); see options.  names: resolve.ProgramNames; library: path of the library that is
     read, None for a program."""
 
-    def __init__(self, options, names=None, library=None):
+    def __init__(
+        self, options: Options, names: ProgramNames | None = None, library: str | None = None
+    ) -> None:
         self.options, self.names, self.library = options, names, library
 
     @property
-    def may_be_empty(self):
+    def may_be_empty(self) -> bool:
         return self.library is not None or "empty" in self.options
 
-    def __call__(self, words, loc, items):
+    def __call__(
+        self, words: list[tuple[str, bytes | str, int, int]], loc: Location, items: list[ast.Node]
+    ) -> None:
         """One control line; `words` are (kind, value, start, end) as the lexer has them."""
         level = DIRECTIVE
         for i, (kind, value, _, _) in enumerate(words):
             if kind == "int":
-                self.line(loc, words[i:], 0)
+                self.mark_line(loc, words[i:], 0)
                 return
             if kind != "word":
-                self.refuse("D_PRAGCTL_INVAL", loc, "invalid control directive", after=True)
+                self.refuse("D_PRAGCTL_INVAL", loc, "invalid control directive", after_line=True)
             if level == DIRECTIVE and value == "pragma":
                 level = PRAGMA
             elif level == PRAGMA and value == "D":
@@ -43,17 +55,19 @@ class ControlLines:
             else:
                 rest = words[i + 1 :]
                 items_before = len(items)
-                self.directive(level, value, rest, loc)
+                self.run_directive(level, value, rest, loc)
                 if value != "line" and len(items) == items_before and level != PRAGMA:
                     items.append(ast.Pragma(loc, value, [(k, v) for k, v, _, _ in rest]))
                 return
 
     @staticmethod
-    def refuse(tag, loc, message, hint=None, after=False):
+    def refuse(tag, loc: Location, message, hint=None, after_line: bool = False):
         """after: dtrace has counted the line's end already."""
-        raise CompileError(tag, loc, message, hint, mark=loc.end + 1 if after else loc.start)
+        raise CompileError(tag, loc, message, hint, mark=loc.end + 1 if after_line else loc.start)
 
-    def directive(self, level, name, rest, loc):
+    def run_directive(
+        self, level: int, name: str, rest: list[tuple[str, str, int, int]], loc: Location
+    ) -> None:
         least, act = _DIRECTIVES.get(name, (D_PRAGMA + 1, None))
         if least <= level:
             act(self, loc, rest)
@@ -82,7 +96,9 @@ class ControlLines:
                 "the most used one is #pragma D option",
             )
 
-    def line(self, loc, words, more=1):
+    def mark_line(
+        self, loc: Location, words: list[tuple[str, bytes | str, int, int]], more: int = 1
+    ) -> None:
         """# 12 "file" flags…: the next line is line 12 of that file; but after #line 12, it is 13."""
         kinds = [kind for kind, _, _, _ in words]
         if (
@@ -91,10 +107,13 @@ class ControlLines:
             or any(kind != "int" for kind in kinds[2:])
         ):
             self.refuse(
-                "D_PRAGMA_MALFORM", loc, 'malformed #line <line> [ ["file"] state ]', after=not more
+                "D_PRAGMA_MALFORM",
+                loc,
+                'malformed #line <line> [ ["file"] state ]',
+                after_line=not more,
             )
         source = loc.source
-        file = source.place(loc.start)[0]
+        file = source.find_position(loc.start)[0]
         if len(words) > 1:
             name = words[1][1].decode("utf-8", "replace")
             file = None if name == "/dev/stdin" else name
@@ -103,14 +122,14 @@ class ControlLines:
             loc.start, int(words[0][1][:9]) + more, file, ("1" in flags) - ("2" in flags)
         )
 
-    def ident(self, loc, words):
+    def ignore_ident(self, loc: Location, words) -> None:
         """#ident says nothing to a compiler."""
 
-    def error(self, loc, words):
-        text = "".join(f"{printed(value)} " for kind, value, _, _ in words if kind != "int")
+    def raise_user_error(self, loc: Location, words) -> None:
+        text = "".join(f"{to_text(value)} " for kind, value, _, _ in words if kind != "int")
         self.refuse("D_PRAGERR", loc, f"#error: {text}")
 
-    def option(self, loc, words):
+    def read_option(self, loc: Location, words: list[tuple[str, str, int, int]]) -> None:
         if not words or words[0][0] != "word":
             message = "malformed #pragma option <option>=<val>"
             self.refuse("D_PRAGMA_MALFORM", loc, message, "as in: #pragma D option quiet")
@@ -134,7 +153,7 @@ class ControlLines:
                 did_you_mean(name, PARSERS),
             )
 
-    def set_option(self, name, value):
+    def set_option(self, name: str, value: str | None) -> None:
         """What is wrong with an option, or None."""
         from pydtrace.options import COMMAND_LINE, OptionError
 
@@ -146,7 +165,7 @@ class ControlLines:
             return str(error)
         return None
 
-    def metric(self, loc, words):
+    def read_metric(self, loc: Location, words) -> None:
         """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/guide/metrics.md); who exports it reads it."""
         if not words:
             hint = "as in: #pragma D metric calls name=shop_requests labels=route"
@@ -158,7 +177,7 @@ class ControlLines:
             )
         self.options.set("metric", decode_source_text(loc.source.text[words[0][2] : words[-1][3]]))
 
-    def attributes(self, loc, words):
+    def read_attributes(self, loc: Location, words) -> None:
         """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
         kinds = [kind for kind, *_ in words]
         if kinds[:2] != ["word", "word"]:
@@ -171,21 +190,21 @@ class ControlLines:
                 "D_PRAGMA_INVAL", loc, "invalid attributes specified by #pragma attributes", hint
             )
         if words[1][1] != "provider":
-            self.modifies("attributes", loc, words[1][1])
+            self.note_pragma("attributes", loc, words[1][1])
 
-    def binding(self, loc, words):
+    def read_binding(self, loc: Location, words) -> None:
         """#pragma D binding "1.0" name"""
         kinds = [kind for kind, *_ in words]
         if kinds[:2] != ["string", "word"]:
             self.refuse("D_PRAGMA_MALFORM", loc, 'malformed #pragma binding "version" <ident>')
-        parts = printed(words[0][1]).split(".")
+        parts = to_text(words[0][1]).split(".")
         if not 2 <= len(parts) <= 3 or not all(part.isdigit() for part in parts):
             self.refuse(
                 "D_PRAGMA_INVAL", loc, "invalid version string specified by #pragma binding"
             )
-        self.modifies("binding", loc, words[1][1])
+        self.note_pragma("binding", loc, words[1][1])
 
-    def modifies(self, pragma, loc, name):
+    def note_pragma(self, pragma, loc: Location, name: str) -> None:
         """A pragma about a name: one that the program defines, now or later."""
         names = self.names
         if name in names.scopes["global"] or name in names.inlines:
@@ -195,7 +214,7 @@ class ControlLines:
             self.refuse("D_PRAGMA_SCOPE", loc, message)
         names.pragmas.append((pragma, name, loc))
 
-    def depends_on(self, loc, words):
+    def check_dependency(self, loc: Location, words) -> None:
         """#pragma D depends_on class name.  What libraries depend on has been read before (libraries.py)."""
         if [kind for kind, *_ in words[:2]] != ["word", "word"]:
             self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma depends_on <class> <name>")
@@ -214,16 +233,16 @@ class ControlLines:
 
 # name: (where it may stand, what reads it)
 _DIRECTIVES = {
-    "attributes": (D_PRAGMA, ControlLines.attributes),
-    "binding": (D_PRAGMA, ControlLines.binding),
-    "depends_on": (D_PRAGMA, ControlLines.depends_on),
-    "error": (DIRECTIVE, ControlLines.error),
-    "ident": (DIRECTIVE, ControlLines.ident),
-    "line": (DIRECTIVE, ControlLines.line),
-    "metric": (D_PRAGMA, ControlLines.metric),
-    "option": (D_PRAGMA, ControlLines.option),
+    "attributes": (D_PRAGMA, ControlLines.read_attributes),
+    "binding": (D_PRAGMA, ControlLines.read_binding),
+    "depends_on": (D_PRAGMA, ControlLines.check_dependency),
+    "error": (DIRECTIVE, ControlLines.raise_user_error),
+    "ident": (DIRECTIVE, ControlLines.ignore_ident),
+    "line": (DIRECTIVE, ControlLines.mark_line),
+    "metric": (D_PRAGMA, ControlLines.read_metric),
+    "option": (D_PRAGMA, ControlLines.read_option),
 }
 
 
-def printed(value):
+def to_text(value: str | None):
     return value.decode("latin-1") if isinstance(value, bytes) else value

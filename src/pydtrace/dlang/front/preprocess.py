@@ -6,6 +6,8 @@ Always: cpp reads /dev/stdin, which is how its markers tell the script itself fr
 its messages go to our own standard error.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import platform
@@ -15,56 +17,62 @@ import signal
 
 from pydtrace import debug_log
 from pydtrace.dlang.compile_errors import PreprocessError
-from pydtrace.dlang.compiler_limits import MOST_BYTES
+from pydtrace.dlang.compiler_limits import TEXT_BYTES_MAX
 
-_ALWAYS = ("-D__linux", "-D__unix", "-D__SVR4", "-D__SUNW_D=1", "-U__GNUC__", "-D__SUNW_D_64")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...options import Options
+
+_DEFINES = ("-D__linux", "-D__unix", "-D__SVR4", "-D__SUNW_D=1", "-U__GNUC__", "-D__SUNW_D_64")
 _VERSION = "-D__SUNW_D_VERSION=0x02000000"
 _STDC = {"a": "-std=c99", "c": "-std=c99", "t": "-std=c99", "s": "-traditional-cpp"}
 
 
-_PATIENCE = 20  # s
-_MEMORY = 1 << 30  # bytes of address space
+_TIMEOUT_S = 20  # s
+_MEMORY_MAX = 1 << 30  # bytes of address space
 
 
-def preprocess(text, options):
+def run_preprocessor(text: str, options: Options):
     """The preprocessed text of a script."""
     program = options.get("cpppath", "cpp")
-    words = [*_ALWAYS, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
+    words = [*_DEFINES, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
     words.append(_STDC[options.get("stdc") or "a"])
     debug_log.log("preprocessor: %s %s", program, " ".join(words))
     try:
-        status, out = _run([program, *words, "/dev/stdin"], without_interpreter(text))
+        status, out = _run_command([program, *words, "/dev/stdin"], strip_interpreter_line(text))
     except FileNotFoundError:
         raise PreprocessError("Preprocessor not found") from None
     except OSError:
         raise PreprocessError("Failed to exec preprocessor") from None
-    if len(out) > MOST_BYTES:
+    if len(out) > TEXT_BYTES_MAX:
         raise PreprocessError(
-            f"Preprocessor made more than {MOST_BYTES} bytes of it, which is all that a program may have"
+            f"Preprocessor made more than {TEXT_BYTES_MAX} bytes of it, which is all that a program may have"
         )
     if status is None:
-        raise PreprocessError(f"Preprocessor did not end within {_PATIENCE} s")
+        raise PreprocessError(f"Preprocessor did not end within {_TIMEOUT_S} s")
     if status:
         raise PreprocessError("Preprocessor failed to process input program")
     return out
 
 
-def _run(command, text):
+def _run_command(command, text: str):
     """(status, what it printed), as far as that is wanted: it is ended when that is more than a program may have, or, with the status None, when
     it takes too long."""
     import tempfile
     import time
     from subprocess import PIPE, Popen
 
-    end, out = time.monotonic() + _PATIENCE, bytearray()
+    end, out = time.monotonic() + _TIMEOUT_S, bytearray()
     with tempfile.TemporaryFile() as file:
         file.write(text)
         file.seek(0)
-        with Popen(_bounded(command), stdin=file, stdout=PIPE, start_new_session=True) as process:
+        with Popen(
+            _limit_command(command), stdin=file, stdout=PIPE, start_new_session=True
+        ) as process:
             try:
                 poller = select.poll()
                 poller.register(process.stdout, select.POLLIN)
-                while len(out) <= MOST_BYTES and poller.poll(
+                while len(out) <= TEXT_BYTES_MAX and poller.poll(
                     max(0.0, end - time.monotonic()) * 1000
                 ):
                     data = os.read(process.stdout.fileno(), 1 << 16)
@@ -77,7 +85,7 @@ def _run(command, text):
                     os.killpg(process.pid, signal.SIGKILL)  # cpp has started cc1
 
 
-def _bounded(command):
+def _limit_command(command):
     """The command with limits that it and all that it starts have from the beginning: what macros become may take all memory before
     anything is printed.  Lower limits of the user stay.  Raises FileNotFoundError, PermissionError."""
     found = shutil.which(command[0])
@@ -87,13 +95,11 @@ def _bounded(command):
             if os.path.exists(command[0])
             else FileNotFoundError(command[0])
         )
-    limits = (
-        f'ulimit -v {_MEMORY >> 10} 2>/dev/null; ulimit -t {_PATIENCE} 2>/dev/null; exec "$0" "$@"'
-    )
+    limits = f'ulimit -v {_MEMORY_MAX >> 10} 2>/dev/null; ulimit -t {_TIMEOUT_S} 2>/dev/null; exec "$0" "$@"'
     return ["/bin/sh", "-c", limits, found, *command[1:]]
 
 
-def without_interpreter(text):
+def strip_interpreter_line(text: str):
     """The text without a first line that begins with #!, on which cpp would choke; its line end stays."""
     if not text.startswith(b"#!"):
         return text

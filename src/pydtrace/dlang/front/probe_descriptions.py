@@ -6,15 +6,24 @@ The parts are counted from the right: `a` is a name, `a:b` a function and a name
 left out is "", and matches everything.  A function of C++ or Rust may be written with its ::, if provider and module are there.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import CompileError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .lexer import Lexer
+    from .source_text import Location
+
 LEVELS = ("provider", "module", "function", "name")
 # The probes with the ids 1 to 3.
-OWN = [("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")]
+FIXED_PROBES = [("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")]
 
 
-def describe(text, loc, lexer, level="name"):
+def parse_description(text: str, loc: Location, lexer: Lexer, level: str = "name") -> ast.ProbeDesc:
     """The ProbeDesc of a text; `lexer` knows the macros; `level` is what the last part is."""
     last = LEVELS.index(level)
     parts = text.split(":")
@@ -27,10 +36,10 @@ def describe(text, loc, lexer, level="name"):
         parts = [*parts[:2], ":".join(parts[2:-1]), parts[-1]]
     if len(parts) > last + 1:
         hint = "a probe description has at most four parts, provider:module:function:name"
-        raise invalid(text, loc, "Overspecified probe description", hint)
+        raise invalid_error(text, loc, "Overspecified probe description", hint)
     fields = [""] * 4
     for place, part in zip(range(last - len(parts) + 1, last + 1), parts):
-        expanded = expand(part, text, loc, lexer)
+        expanded = expand_macro(part, text, loc, lexer)
         fields[place] = (
             expanded
             if expanded.isascii()
@@ -39,7 +48,7 @@ def describe(text, loc, lexer, level="name"):
     return ast.ProbeDesc(loc, *fields)
 
 
-def by_number(number, loc, known, level):
+def find_by_id(number, loc: Location, list_probes, level: str):
     """The ProbeDesc of the probe with this id.  known: a function that gives the (provider, module, function,
     name) of all probes, the first of which has the id 1."""
     if number > 0xFFFFFFFF:
@@ -50,9 +59,9 @@ def by_number(number, loc, known, level):
             loc,
             f"probe identifier {number} not permitted when specifying {level}s",
         )
-    probes = OWN
-    if number > len(OWN) and known is not None:
-        probes = known()
+    probes = FIXED_PROBES
+    if number > len(FIXED_PROBES) and list_probes is not None:
+        probes = list_probes()
     if not 0 < number <= len(probes):
         message = f"invalid probe identifier {number}: Unknown probe identifier"
         raise CompileError(
@@ -61,7 +70,7 @@ def by_number(number, loc, known, level):
     return ast.ProbeDesc(loc, *probes[number - 1])
 
 
-def expand(part, text, loc, lexer):
+def expand_macro(part: str, text: str, loc: Location, lexer: Lexer) -> str:
     """Replace the macro variable of one part, as in pyusdt$target."""
     begin = part.find("$")
     if begin < 0:
@@ -79,10 +88,10 @@ def expand(part, text, loc, lexer):
             return part[:begin] + lexer.args[number] + rest
     elif name in lexer.macros:
         return f"{part[:begin]}{lexer.macros[name]}"
-    raise invalid(text, loc, "Undefined macro variable in probe description")
+    raise invalid_error(text, loc, "Undefined macro variable in probe description")
 
 
-def _without_target(probe):
+def _hint_for_target(probe: ast.ProbeDesc) -> str | None:
     """The hint for $target where no process is named: it is 0 then; None for all else."""
     written = probe.loc.source.text[probe.loc.start : probe.loc.end]
     if "$target" in written and probe.provider[len(probe.provider.rstrip("0123456789")) :] == "0":
@@ -90,12 +99,14 @@ def _without_target(probe):
     return None
 
 
-def unmatched(probe, hint=None, sizes=None):
+def unmatched_error(
+    probe: ast.ProbeDesc, hint: str | None = None, sizes: dict[Any, Any] | None = None
+) -> CompileError:
     """The error for a ProbeDesc that no probe matches; who knows the probes raises it.  sizes: {ProbeDesc: bytes of the function that it
     names}, None where nobody looked for functions."""
-    hint = _without_target(probe) or hint
+    hint = _hint_for_target(probe) or hint
     if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
-        found = _no_function(probe, sizes)
+        found = _explain_no_match(probe, sizes)
         if found is not None:
             tag, *told = found
             return CompileError(tag, probe.loc, *told)
@@ -107,7 +118,9 @@ def unmatched(probe, hint=None, sizes=None):
     return CompileError("D_PDESC_ZERO", probe.loc, message, hint)
 
 
-def _no_function(probe, sizes):
+def _explain_no_match(
+    probe: ast.ProbeDesc, sizes: dict[Any, Any] | None
+) -> tuple[str, str, str] | None:
     """(tag, message[, hint]) of what is wrong with a description of the pid provider, or None where nothing more can be said."""
     function, name = probe.function, probe.name
     is_address = all(char in "0123456789abcdefABCDEFxX" for char in name or "-")
@@ -118,7 +131,7 @@ def _no_function(probe, sizes):
             return "D_PROC_LIB", "the function - stands for addresses of the module a.out only"
         return None
     if probe.provider == "pid0":
-        return "D_PROC_BADPID", "no process has the id 0", _without_target(probe)
+        return "D_PROC_BADPID", "no process has the id 0", _hint_for_target(probe)
     if any(char in "*?[" for char in function + name) or not function:
         return None
     if is_address and sizes is None:
@@ -143,5 +156,5 @@ def _no_function(probe, sizes):
     return None
 
 
-def invalid(text, loc, why, hint=None):
+def invalid_error(text: str, loc: Location, why: str, hint: str | None = None) -> CompileError:
     return CompileError("D_PDESC_INVAL", loc, f'invalid probe description "{text}": {why}', hint)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from pydtrace.dlang.compiler_limits import Budget
+from pydtrace.dlang.compiler_limits import SizeLimits
 
 
 class Source:
@@ -22,15 +22,15 @@ class Source:
     what: how messages call it ("script" or "probe specifier"); budget: limits.Budget of the program.
     """
 
-    __slots__ = ("text", "name", "what", "budget", "_starts", "_markers", "_marked", "_depth")
+    __slots__ = ("text", "name", "kind", "limits", "_starts", "_markers", "_marked", "_depth")
 
     def __init__(self, text: str | bytes, name: str | None = None) -> None:
         if isinstance(text, str):
             text = text.encode("utf-8", "surrogateescape")
         self.text = text.decode("latin-1")
         self.name = name
-        self.what = "probe specifier" if name is None else "script"
-        self.budget = Budget()
+        self.kind = "probe specifier" if name is None else "script"
+        self.limits = SizeLimits()
         self._starts: list[int] | None = (
             None  # offset of the first character of each line, when first asked
         )
@@ -44,19 +44,19 @@ class Source:
         """Note a line marker: the line after the one of `offset` is `number` of `file`.  deeper: 1 where that file is
         included there, -1 where the one before has ended."""
         self._depth = max(0, self._depth + deeper)
-        self._marked.append(self.row(offset) + 1)
+        self._marked.append(self.line_index(offset) + 1)
         self._markers.append((number, file, self._depth))
 
-    def _marker(self, row: int) -> tuple[int, int, str | None, int]:
+    def _find_marker(self, row: int) -> tuple[int, int, str | None, int]:
         """(physical line index, number, file, depth) of the last marker before a line."""
         last = bisect_right(self._marked, row) - 1
         return (self._marked[last], *self._markers[last]) if last >= 0 else (0, 1, None, 0)
 
     def is_included(self, offset: int) -> bool:
         """Whether what stands there is of a file that the preprocessor has put in."""
-        return self._marker(self.row(offset))[3] > 0
+        return self._find_marker(self.line_index(offset))[3] > 0
 
-    def row(self, offset: int) -> int:
+    def line_index(self, offset: int) -> int:
         """Index of the physical line of an offset, from 0."""
         starts = self._starts
         if starts is None:
@@ -69,16 +69,16 @@ class Source:
             self._starts = starts
         return bisect_right(starts, offset) - 1
 
-    def place(self, offset: int) -> tuple[str | None, int, int]:
+    def find_position(self, offset: int) -> tuple[str | None, int, int]:
         """(file or None, line, column) of an offset; file is None in the main text."""
-        row = self.row(offset)
+        row = self.line_index(offset)
         column = offset - self._starts[row] + 1
-        first, number, file, _ = self._marker(row)
+        first, number, file, _ = self._find_marker(row)
         return file, number + row - first, column
 
     def line_text(self, offset: int) -> str:
         """The whole physical line of an offset, without its line end."""
-        start = self._starts[self.row(offset)]
+        start = self._starts[self.line_index(offset)]
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 
@@ -94,18 +94,18 @@ class Location:
 
     @property
     def file(self) -> str | None:
-        return self.source.place(self.start)[0]
+        return self.source.find_position(self.start)[0]
 
     @property
     def line(self) -> int:
-        return self.source.place(self.start)[1]
+        return self.source.find_position(self.start)[1]
 
     @property
     def column(self) -> int:
-        return self.source.place(self.start)[2]
+        return self.source.find_position(self.start)[2]
 
     def __str__(self) -> str:
-        file, line, column = self.source.place(self.start)
+        file, line, column = self.source.find_position(self.start)
         return f"{file or self.source.name or '-n'}:{line}:{column}"
 
     __repr__ = __str__

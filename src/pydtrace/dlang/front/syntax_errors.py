@@ -4,58 +4,69 @@
 In: a parser.Parser before the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import beginner_hints
 from pydtrace.dlang.builtins import prototypes
 from pydtrace.dlang.compile_errors import decode_source_text, refuse
 
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
-_OF_BPFTRACE = (
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .lexer import Token
+    from .parser import Parser
+
+_BPFTRACE_PREFIXES = (
     "u:/",
     "ur:/",
     "usdt:/",
     "uprobe:/",
     "uretprobe:/",
 )  # how descriptions with a path begin
-_MAY_GO_ON = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
+_OPERATOR_PREFIXES = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
 
 
-def refuse_token(parser, hint=None):
+def refuse_token(parser: Parser, hint=None) -> None:
     """Refuse the next token."""
     parser.peek()
-    token, loc = parser.token, parser.at(parser.token)
+    token, loc = parser.token, parser.token_location(parser.token)
     if token.kind == EOF:
-        if parser.last is not None and parser.last.kind in (
+        if parser.last_token is not None and parser.last_token.kind in (
             "->",
             ".",
         ):  # dtrace's lexer counts no lines there
-            loc.mark = parser.last.end
+            loc.mark = parser.last_token.end
         near = (
             "end-of-input"
-            if _looked_behind(parser, parser.last) or _ends_in_operator(parser)
+            if _needs_lookahead(parser, parser.last_token) or _ends_in_operator(parser)
             else "end of input"
         )
         if hint is None and parser.lexer.opened["{"] > 0:
             hint = "a { is not closed"
-    elif _behind_arrow(parser, token):
+    elif _is_after_arrow(parser, token):
         near = "end of input"  # dtrace's lexer looked for a name there
         hint = "a name stands behind ->"
     else:
-        near = f'"{_near(parser, token)}"'
-        hint = beginner_hints.syntax(token.kind, token.value) or _hint(parser, token) or hint
+        near = f'"{_quote_token(parser, token)}"'
+        hint = (
+            beginner_hints.hint_for_token(token.kind, token.value)
+            or _find_hint(parser, token)
+            or hint
+        )
     refuse("D_SYNTAX", loc, f"syntax error near {near}", hint)
 
 
-def _hint(parser, token):
+def _find_hint(parser: Parser, token: Token):
     """A hint that what stands before the token gives."""
     before = parser.source.text[: token.start].split()
-    if before and before[-1].startswith(_OF_BPFTRACE):
+    if before and before[-1].startswith(_BPFTRACE_PREFIXES):
         return "no path stands in a description: a function is pid$target:libc.so.6:malloc:entry, a USDT probe provider$target:::name, of -p or -c"
     if token.kind == ";" and parser.items and parser.lexer.opened["{"] == 0:
         return "there is no ; after a clause"
     if token.kind == "{" and parser.lexer.opened["{"] > 1:  # it is counted already
         return "a clause has one pair of { }"
-    last = parser.last
+    last = parser.last_token
     if (
         last is not None
         and last.kind == IDENT
@@ -66,7 +77,7 @@ def _hint(parser, token):
     return None
 
 
-def _near(parser, token):
+def _quote_token(parser: Parser, token: Token):
     """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
     it is, it shows the rest of the line too, white space turned to blanks."""
     text = parser.source.text
@@ -76,7 +87,7 @@ def _near(parser, token):
     ):  # of a character dtrace shows what was read when it was known to be one
         return decode_source_text(shown.removesuffix("'").partition("\\")[0])
     if (
-        not _looked_behind(parser, token)
+        not _needs_lookahead(parser, token)
         or token.kind != IDENT
         and text[token.end : token.end + 1] in SPACE
     ):
@@ -92,7 +103,7 @@ def _near(parser, token):
     return decode_source_text(shown + " " * len(gap) + rest)
 
 
-def _behind_arrow(parser, token):
+def _is_after_arrow(parser: Parser, token: Token):
     """Whether a number or a bracket stands where a member's name was to be, or anything where a variable's was."""
     before = parser.source.text[: token.start].rstrip()
     return before.endswith(("self->", "this->")) or (
@@ -100,13 +111,13 @@ def _behind_arrow(parser, token):
     )
 
 
-def _ends_in_operator(parser):
+def _ends_in_operator(parser: Parser):
     """Whether the text ends in an operator that could have gone on, right behind a name that the lexer had to look behind; a name that
     stands in the text but once is one that nothing has defined."""
-    text, last, name = parser.source.text, parser.last, parser.before
+    text, last, name = parser.source.text, parser.last_token, parser.token_before_last
     if (
         last is None
-        or last.kind not in _MAY_GO_ON
+        or last.kind not in _OPERATOR_PREFIXES
         or last.end != len(text)
         or name is None
         or name.kind != IDENT
@@ -118,7 +129,7 @@ def _ends_in_operator(parser):
     return not parser.names.is_builtin(name.value) and text.count(text[name.start : name.end]) == 1
 
 
-def _looked_behind(parser, token):
+def _needs_lookahead(parser: Parser, token: Token):
     """Whether dtrace's lexer had to read on to tell what this token is."""
     if token is None or token.kind not in (IDENT, "/", "EPRED"):
         return False

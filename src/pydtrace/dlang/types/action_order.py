@@ -1,4 +1,4 @@
-"""The order of a clause's actions: what was before, by which each action knows what it may not follow (Action.follow)."""
+"""The order of a clause's actions: what was before, by which each action knows what it may not follow (Action.check_order)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ if TYPE_CHECKING:
     from pydtrace.dlang import ast
 
 
-class Flow:
+class ActionOrder:
     """data, speculated, committed: there was such an action."""
 
-    __slots__ = ("data", "speculated", "committed")
+    __slots__ = ("has_data", "has_speculate", "has_commit")
 
     def __init__(self) -> None:
-        self.data = self.speculated = self.committed = False
+        self.has_data = self.has_speculate = self.has_commit = False
 
-    def act(self, call: ast.Call, records: bool, destructive: bool) -> None:
+    def add_action(self, call: ast.Call, records: bool, destructive: bool) -> None:
         """Add an action, or a function that has the effect of one."""
-        if destructive and self.speculated:
+        if destructive and self.has_speculate:
             refuse("D_ACT_SPEC", call.loc, "destructive actions may not follow speculate( )")
-        if records and self.committed:
+        if records and self.has_commit:
             refuse("D_DREC_COMM", call.loc, "data-recording actions may not follow commit( )")
-        self.data = self.data or records
+        self.has_data = self.has_data or records
 
-    def aggregation(self, statement: ast.Node) -> None:
+    def add_aggregation(self, statement: ast.Node) -> None:
         for before, tag, name in (
-            (self.speculated, "D_AGG_SPEC", "speculate( )"),
-            (self.committed, "D_AGG_COMM", "commit( )"),
+            (self.has_speculate, "D_AGG_SPEC", "speculate( )"),
+            (self.has_commit, "D_AGG_COMM", "commit( )"),
         ):
             if before:
                 refuse(tag, statement.loc, f"aggregating actions may not follow {name}")

@@ -5,39 +5,53 @@ In: Call, AggRef and AssocRef nodes.  Out: the same, with their rows of builtins
 and keys converted to the types of their prototypes.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.builtins import prototypes
-from pydtrace.dlang.compile_errors import GenerationError, refuse, unsupported
+from pydtrace.dlang.compile_errors import GenerationError, refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 
 from . import float_rules
-from .operands import as_text, check_arguments, convert, floating
-from .resolve import absent
+from .operands import are_floats, check_arguments, convert_node, make_stringof
+from .resolve import refuse_absent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..builtins.aggregation_base import Aggregating
+    from ..variable_table import Aggregation, Variable
+    from .context import TypingContext
 
 
-def row_of(name):
+def find_row(name: str) -> Any:
     """The row of one of prototypes.FUNCTIONS, or None."""
-    return prototypes.TABLES[prototypes.FUNCTIONS[name][0]].get(name)
+    return prototypes.ROW_TABLES[prototypes.FUNCTIONS[name][0]].get(name)
 
 
-def type_argument(c, row, arg):
+def type_argument(c: TypingContext, row: Any, arg: ast.Expr) -> ast.Expr:
     c.takes_floats = (
         row is not None and row.takes_floats and type(arg) in (ast.Ident, ast.ScopedName)
     )
-    arg = c.value(arg)
+    arg = c.type_value(arg)
     c.takes_floats = False
     return arg
 
 
-def type_key(c, node):
+def type_key(c: TypingContext, node: ast.Expr) -> ast.Expr:
     """One key; the functions that name an address may stand here."""
     row = (
-        row_of(node.name.name) if type(node) is ast.Call and type(node.name) is ast.Ident else None
+        find_row(node.name.name)
+        if type(node) is ast.Call and type(node.name) is ast.Ident
+        else None
     )
-    return type_call(c, node, used=True) if row is not None and row.is_key else c.value(node)
+    return type_call(c, node, used=True) if row is not None and row.is_key else c.type_value(node)
 
 
-def type_keys(c, node, symbol, name):
+def type_keys(
+    c: TypingContext, node: ast.Expr, symbol: Aggregation | Variable, name: str
+) -> list[ast.Expr]:
     """Type the keys of an array or aggregation and convert them to its key types."""
     keys = [type_key(c, key) for key in node.keys]
     if len(keys) > c.names.options.get("tregs", len(keys)):
@@ -52,7 +66,7 @@ def type_keys(c, node, symbol, name):
                 or key.type.is_array
             ):
                 if type(key) is ast.Call and not key.type.is_void:
-                    unsupported(key.loc, f"{key.name}() as a key is")
+                    refuse_unsupported(key.loc, f"{key.name}() as a key is")
                 message = f"{key.type} expression may not be used as {kind} index: key #{number}"
                 refuse("D_KEY_TYPE", key.loc, message)
         symbol.keys = [key.type for key in keys]
@@ -60,12 +74,12 @@ def type_keys(c, node, symbol, name):
     check_arguments(node, f"{name}[ ]", "key", symbol.keys, keys, len(symbol.keys), False)
     for key, to in zip(keys, symbol.keys):
         if to.is_string and not key.type.is_string:
-            unsupported(key.loc, "0 as a key that is a string is", 'the empty string is ""')
-    return [convert(key, to) for key, to in zip(keys, symbol.keys)]
+            refuse_unsupported(key.loc, "0 as a key that is a string is", 'the empty string is ""')
+    return [convert_node(key, to) for key, to in zip(keys, symbol.keys)]
 
 
 # --- aggregations ------------------------------------------------------------------------
-def aggregate(c, node):
+def type_aggregation(c: TypingContext, node: ast.Assign) -> ast.Assign:
     """@a[keys] = func(args), the target of an assignment being an aggregation."""
     target = node.target
     if node.op != "=":
@@ -78,20 +92,22 @@ def aggregate(c, node):
         )
     loc = target.loc if target.keys else node.loc
     if type(target.symbol) is str:
-        target.symbol = c.names.aggregation(target.symbol, loc, create=True)
+        target.symbol = c.names.resolve_aggregation(target.symbol, loc, create=True)
     symbol = target.symbol
     if type(node.value) is ast.Call:
         value = type_call(c, node.value, used=True)
     else:
-        value = c.value(node.value)
+        value = c.type_value(node.value)
     kind = prototypes.FUNCTIONS[value.name][0] if type(value) is ast.Call else None
     if kind != prototypes.AGGREGATING:
         message = f"@{symbol.name} must be assigned the result of an aggregating function"
         refuse("D_AGG_FUNC", node.loc, message, "such as count(), sum(x), quantize(x)")
-    if value.args and floating(c, value.args[0].type, *[t.FLOATS["double"]] * is_float(symbol.row)):
-        float_rules.aggregate(node, symbol)
+    if value.args and are_floats(
+        c, value.args[0].type, *[t.FLOATS["double"]] * is_float_row(symbol.row)
+    ):
+        float_rules.type_float_aggregation(node, symbol)
     if symbol.row is not None and symbol.row is not value.row:
-        redefined(node, symbol, value.name)
+        refuse_redefinition(node, symbol, value.name)
     symbol.row = value.row
     target.keys = type_keys(c, target, symbol, "@" + symbol.name)
     target.type = node.type = t.AGGREGATION
@@ -99,53 +115,56 @@ def aggregate(c, node):
     return node
 
 
-def redefined(node, symbol, name):
+def refuse_redefinition(node, symbol: Aggregation | Variable, name: str) -> None:
     at, old = f"@{symbol.name}", symbol.row.name.partition(".")[0]
-    line = symbol.loc.source.place(symbol.loc.mark)[1]
+    line = symbol.loc.source.find_position(symbol.loc.mark)[1]
     message = f"aggregation redefined: {at}\n\t current: {at} = {name}( )"
     message += f"\n\tprevious: {at} = {old}( ) : line {line}"
     refuse("D_AGG_REDEF", node.loc, message, "use another name for the other function")
 
 
 # --- calls -------------------------------------------------------------------------------
-def type_call(c, node, used=False):
+def type_call(c: TypingContext, node: ast.Call, used: bool = False) -> ast.Call:
     """A call.  used: True where an action or aggregating function may stand."""
     if type(node.name) is str:
         return node
     callee = node.name
     name = callee.name
-    kind, row = prototypes.FUNCTIONS[name][0], row_of(name)
+    kind, row = prototypes.FUNCTIONS[name][0], find_row(name)
     node.args = [type_argument(c, row, arg) for arg in node.args]
-    proto = prototypes.prototype(name)
+    proto = prototypes.find_prototype(name)
     check_arguments(
         node, f"{name}( )", "argument", proto.params, node.args, proto.required, proto.varargs
     )
     if row is None:
-        absent(node.loc, name, f"the {kind} {name}()")
+        refuse_absent(node.loc, name, f"the {kind} {name}()")
     node.name, node.row = name, row
-    row.accept(node)
+    row.check_arguments(node)
     node.type = t.AGGREGATING if kind == prototypes.AGGREGATING else proto.result
     for i, (arg, to) in enumerate(zip(node.args, proto.params)):
         if (
             to is not None and kind != prototypes.AGGREGATING
         ):  # whose constants are checked as written
-            node.args[i] = convert(arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to)
+            node.args[i] = convert_node(
+                arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to
+            )
     if row.takes_text:
         node.args = [
-            as_text(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a for a in node.args
+            make_stringof(a.loc, a) if a.type.is_array and t.is_char(a.type.to) else a
+            for a in node.args
         ]
-    row.typed(c, node)
+    row.set_type(c, node)
     if kind == prototypes.FUNCTION:
-        c.destructive |= row.destructive
+        c.destructive |= row.is_destructive
     if kind != prototypes.FUNCTION and not used and not row.is_operand:
         c.misplaced.append(node)
     return node
 
 
-def is_action(node):
+def is_action_call(node: ast.Expr) -> bool:
     return type(node) is ast.Call and prototypes.FUNCTIONS[node.name][0] == prototypes.ACTION
 
 
-def is_float(row):
+def is_float_row(row: Aggregating | None) -> bool:
     """Whether an aggregation's row, or None, is one of floating-point values."""
     return row is not None and row.is_float

@@ -1,30 +1,30 @@
 # mypy: ignore-errors
 """The context of the types pass: what its parts share, each of which is a file of functions that take it as `c`.
 
-In: resolve.Names; a table, node class -> function(c, node), by which a part types what lies below its own node.
+In: resolve.ProgramNames; a table, node class -> function(c, node), by which a part types what lies below its own node.
 Always: typing a node twice changes nothing: a clause may be typed again (see typecheck.py).
 """
 
 from __future__ import annotations
 
 from pydtrace.dlang import ast
-from pydtrace.dlang.compile_errors import refuse, unsupported
+from pydtrace.dlang.compile_errors import refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 
-from .operands import floating
+from .operands import are_floats
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from .resolve import Names
+    from .resolve import ProgramNames
 
 
 _LITERALS: dict[type[ast.Expr], t.Type] = {ast.StrLit: t.STRING, ast.FloatLit: t.FLOATS["double"]}
 
 
-class Typing:
+class TypingContext:
     """probes: of the clause that is typed, list of ast.ProbeDesc; misplaced: calls of actions and aggregating functions
     that were met inside expressions: they are errors, but only after the whole clause is typed; takes_floats: a variable of a
     floating-point type may be read, since it is an argument of printf() itself; destructive: a function of that kind was called."""
@@ -33,7 +33,7 @@ class Typing:
 
     def __init__(
         self,
-        names: Names,
+        names: ProgramNames,
         rules: dict[type[ast.Expr], Callable[..., Any]],
         probes: Sequence[ast.ProbeDesc] = (),
     ) -> None:
@@ -41,16 +41,16 @@ class Typing:
         self.misplaced: list[ast.Call] = []
         self.takes_floats = self.destructive = False
 
-    def value(self, node: Any) -> Any:
+    def type_value(self, node: Any) -> Any:
         """Type an expression that is read."""
         if type(node) is ast.Index:
             return self.rules[ast.Index](self, node, read=True)
-        node = self.place(node)
+        node = self.type_target(node)
         if type(node) in (ast.Var, ast.AssocRef):
-            self.need_known(node)
+            self.require_known(node)
         return node
 
-    def place(self, node: Any) -> Any:
+    def type_target(self, node: Any) -> Any:
         """Type an expression that is written, or whose variable may not be known yet."""
         if node.type is not None or type(node) in (ast.Var, ast.AssocRef):
             return node
@@ -59,25 +59,25 @@ class Typing:
             return node
         return self.rules[type(node)](self, node)
 
-    def need_known(self, node: ast.Var | ast.AssocRef) -> None:
+    def require_known(self, node: ast.Var | ast.AssocRef) -> None:
         symbol = node.symbol
-        if not symbol.known:
+        if not symbol.is_known:
             message = f"{symbol} has not yet been declared or assigned"
             hint = f"declare it, or assign it in a clause before this one ({symbol} = …)"
             refuse("D_VAR_UNDEF", node.loc, message, hint)
         node.type = symbol.type
         if isinstance(symbol.type, t.Float) and not (
-            self.takes_floats or floating(self, symbol.type)
+            self.takes_floats or are_floats(self, symbol.type)
         ):
-            unsupported(node.loc, f"values of type {symbol.type} are")
+            refuse_unsupported(node.loc, f"values of type {symbol.type} are")
 
-    def operand(self, node: Any) -> Any:
+    def type_operand(self, node: Any) -> Any:
         """The operand of a unary operator, which makes an unknown variable an int64_t."""
-        node = self.place(node)
+        node = self.type_target(node)
         if type(node) in (ast.Var, ast.AssocRef):
             symbol = node.symbol
             if symbol.type is None:
                 symbol.type = t.INT64
-            symbol.known = True
+            symbol.is_known = True
             node.type = symbol.type
         return node

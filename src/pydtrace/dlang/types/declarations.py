@@ -6,11 +6,18 @@ Always: checks come in dtrace's order, with its words.  Structs, unions and enum
 they are read, since a member may point to the struct that it is in.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, constants
 from pydtrace.dlang.builtins import prototypes
-from pydtrace.dlang.compile_errors import refuse, unsupported
-from pydtrace.dlang.variable_table import Inline, Variable, kind_of
+from pydtrace.dlang.compile_errors import refuse, refuse_unsupported
+from pydtrace.dlang.variable_table import Inline, Variable, variable_kind
 from pydtrace.program import d_types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
+    from .resolve import ProgramNames
 
 _ATTRIBUTES = frozenset(["short", "long", "signed", "unsigned"])
 _QUALIFIERS = frozenset(["const", "volatile", "restrict"])
@@ -18,28 +25,30 @@ _POSITIVE = "positive integral constant expression"
 _INT_MAX = (1 << 31) - 1
 
 
-def own(name):
+def strip_scope(name: str | None) -> str | None:
     """The name of a type without the scope of the program's or of C's own ones: D`record is record."""
     return name[2:] if name and name[1:2] == "`" and name[0] in "CD" else name
 
 
 # --- types -------------------------------------------------------------------------------
-def is_type(names, name):
-    name = own(name)
+def is_type_name(names: ProgramNames, name: str) -> bool:
+    name = strip_scope(name)
     if name in names.mentioned or name in names.scopes["global"] or name in names.inlines:
         return False  # a variable, an inline or an enumerator is meant first
     return (
-        name in names.typedefs or name in prototypes.OTHER_TYPES or names.kernels(name) is not None
+        name in names.typedefs
+        or name in prototypes.OTHER_TYPES
+        or names.find_kernel_type(name) is not None
     )
 
 
-def resolve_type(names, node):
+def resolve_type(names: ProgramNames, node: ast.TypeName) -> t.Type:
     """The types.Type of a TypeName.  As in dtrace, all pointers of a declarator come before its arrays."""
-    type = base_type(names, node)
+    type = resolve_base_type(names, node)
     steps = node.steps
     for kind, *rest in steps:
         if kind == "()":
-            prototype(names, node, rest[0], rest[0], "function", True, True)
+            check_prototype(names, node, rest[0], rest[0], "function", True, True)
     if any(kind == "()" for kind, *_ in steps):
         for kind, *_ in reversed(steps):
             if kind == "()":
@@ -52,19 +61,19 @@ def resolve_type(names, node):
             type = t.Pointer(type)
     for step in reversed(steps):
         if step[0] == "[]":
-            type = array_of(names, node, type, step[1])
+            type = make_array(names, node, type, step[1])
     return type
 
 
-def array_of(names, node, type, size):
+def make_array(names: ProgramNames, node: ast.TypeName, type: t.Type, size: ast.Expr) -> t.Array:
     if isinstance(size, list):
         refuse("D_DECL_DYNOBJ", node.loc, "cannot declare array of associative arrays")
     if type.is_void:
         refuse("D_DECL_VOIDOBJ", node.loc, "cannot declare array of void")
     if size is None:
         return t.Array(type, 0)
-    count = constant(names, size)
-    if type_is_positive(count):
+    count = fold_constant(names, size)
+    if is_positive_constant(count):
         if count.value > 0xFFFFFFFF:
             refuse("D_DECL_ARRBIG", node.loc, "array dimension too big")
         return t.Array(type, count.value)
@@ -72,7 +81,7 @@ def array_of(names, node, type, size):
     return refuse("D_DECL_ARRSUB", size.loc, message)
 
 
-def base_type(names, node):
+def resolve_base_type(names: ProgramNames, node: ast.TypeName) -> t.Type:
     """The type of a TypeName's words, before pointers and arrays."""
     name, attributes = None, []
     for word in node.words:
@@ -86,7 +95,7 @@ def base_type(names, node):
             )
         else:
             name = word
-        check_words(node.loc, name, attributes)
+        check_attributes(node.loc, name, attributes)
     if name is not None and type(name) is not str:
         return name.type
     if node.words and name is None and not attributes:
@@ -96,10 +105,10 @@ def base_type(names, node):
             "failed to resolve type : Unknown type name",
             f"no type that is known stands behind {node.words[-1]}",
         )
-    return named_type(names, node.loc, name, attributes)
+    return find_named_type(names, node.loc, name, attributes)
 
 
-def check_specifier(loc, words, word):
+def check_specifier(loc: Location, words: list[str], word: str) -> None:
     """Refuse one word more of a declaration's type, as soon as it is read."""
     if word in _QUALIFIERS:
         return
@@ -112,10 +121,10 @@ def check_specifier(loc, words, word):
             "a ; is missing after the }" if type(name) is not str else "only one type may be named"
         )
         refuse("D_DECL_COMBO", loc, "invalid type combination", hint)
-    check_words(loc, name or (word if word not in _ATTRIBUTES else None), attributes)
+    check_attributes(loc, name or (word if word not in _ATTRIBUTES else None), attributes)
 
 
-def check_words(loc, name, attributes):
+def check_attributes(loc: Location, name: ast.Node | str | None, attributes: list[str]) -> None:
     """Refuse what can not be short, long, signed or unsigned."""
     if not attributes or name is None or name == "int":
         return
@@ -134,21 +143,23 @@ def check_words(loc, name, attributes):
         refuse("D_DECL_LONGINT", loc, message)
 
 
-def named_type(names, loc, name, attributes):
+def find_named_type(
+    names: ProgramNames, loc: Location, name: str | None, attributes: list[str]
+) -> t.Type:
     if name == "string":
         return t.STRING
     if name == "void":
         return t.VOID
-    name = own(name)
+    name = strip_scope(name)
     if name in names.typedefs:
         return names.typedefs[name]
     if name == "in6_addr_t":
-        return tagged(names, "struct", "in6_addr")
-    if name and (found := names.kernels(name)):
+        return find_tagged(names, "struct", "in6_addr")
+    if name and (found := names.find_kernel_type(name)):
         return found
     if name in prototypes.OTHER_TYPES:
         hint = "types of the kernel and of D's own library files"
-        unsupported(loc, f"the type {name} is", hint)
+        refuse_unsupported(loc, f"the type {name} is", hint)
     # As dtrace puts the words together, so that a type's name is the one that it prints.
     words = [word for word in ("signed", "unsigned", "short") if word in attributes]
     words += ["long"] * attributes.count("long")
@@ -162,7 +173,7 @@ def named_type(names, loc, name, attributes):
     return found
 
 
-def sizeof(loc, type):
+def type_size(loc: Location, type: t.Type) -> int:
     """What sizeof says of a type."""
     if type.is_string:
         return t.STRING_EXTENT
@@ -171,81 +182,83 @@ def sizeof(loc, type):
     return type.size
 
 
-def offsetof(names, loc, type, name):
-    """The IntLit of offsetof(type, name)."""
+def fold_offsetof(names: ProgramNames, loc: Location, type: t.Record, name: str) -> ast.IntLit:
+    """The IntLit of fold_offsetof(type, name)."""
     if not type.is_record or type.body.fields is None:
         refuse("D_OFFSETOF_TYPE", loc, "offsetof operand must be a struct or union type")
     field = type.body.fields.get(name)
     if field is None:
         message = f"failed to determine offset of {name}: Member name not found."
-        refuse("D_UNKNOWN", loc, message, names.similar(name, type.body.fields))
+        refuse("D_UNKNOWN", loc, message, names.suggest_name(name, type.body.fields))
     if field.width is not None:
         refuse("D_OFFSETOF_BITFIELD", loc, f"cannot take offset of a bit-field: {name}")
-    return constants.integer(loc, (field.offset, True, "", ""))
+    return constants.make_integer(loc, (field.offset, True, "", ""))
 
 
-def constant(names, node):
+def fold_constant(names: ProgramNames, node: ast.Expr) -> ast.Expr:
     """The IntLit that a constant expression is, or the node itself."""
     kind = type(node)
     if kind is ast.Ident:
-        inline = names.inline(node.name, node.loc)
+        inline = names.find_inline(node.name, node.loc)
         if (
             inline is not None
             and inline.keys is None
             and type(inline.value) is ast.IntLit
             and not t.is_real(inline.type)
         ):
-            return constants.literal(node.loc, inline.value.value, inline.value.type)
+            return constants.make_literal(node.loc, inline.value.value, inline.value.type)
     elif kind is ast.Unary:
-        return constants.unary(node.loc, node.op, constant(names, node.operand))
+        return constants.fold_unary(node.loc, node.op, fold_constant(names, node.operand))
     elif kind is ast.Binary:
-        return constants.binary(
-            node.loc, node.op, constant(names, node.left), constant(names, node.right)
+        return constants.fold_binary(
+            node.loc, node.op, fold_constant(names, node.left), fold_constant(names, node.right)
         )
     elif kind is ast.Cast and node.to.is_integer:
-        operand = constant(names, node.operand)
+        operand = fold_constant(names, node.operand)
         if type(operand) is ast.IntLit:
-            return constants.cast(node.loc, operand, node.to)
+            return constants.fold_cast(node.loc, operand, node.to)
     return node
 
 
 # --- structs, unions, enumerations -------------------------------------------------------
-def tagged(names, kind, tag):
+def find_tagged(names: ProgramNames, kind: str, tag: str) -> t.Type:
     """The type that `struct tag` and its like refer to: made, without members, where it is new."""
-    tag = own(tag)
+    tag = strip_scope(tag)
     name = f"{kind} {tag}"
     found = names.tags.get(name)
     if found is None:
         found = None if kind == "enum" else t.known_record(name)
         found = (
             found
-            or (names.kernel and names.kernel.tagged(kind, tag))
+            or (names.kernel and names.kernel.find_tagged(kind, tag))
             or (t.Enum(tag) if kind == "enum" else t.Record(kind, tag))
         )
         names.tags[name] = found
     return found
 
 
-def replaces(names, loc, name):
+def may_replace(names: ProgramNames, loc: Location, name: str) -> bool:
     """Whether a type that is declared here may have the name of another one, and is meant from here on: dtrace has a room of
     its own for the types of included files, and looks there first."""
     return loc.source.is_included(loc.start) and name not in names.included
 
 
-def note_included(names, loc, name):
+def note_included(names: ProgramNames, loc: Location, name: str) -> None:
     if loc.source.is_included(loc.start):
         names.included.add(name)
 
 
-def define_tag(names, loc, kind, tag, nested):
+def define_tag(
+    names: ProgramNames, loc: Location, kind: str, tag: str | None, nested: bool
+) -> t.Type:
     """The type that a definition with { begins.  As in dtrace, the tag of a nested one is not known
     outside."""
     name = f"{kind} {tag or '(anon)'}"
     found = None if tag is None else names.tags.get(name)
-    if found is not None and names.kernel and found is names.kernel.tagged(kind, tag):
+    if found is not None and names.kernel and found is names.kernel.find_tagged(kind, tag):
         found = None  # the program has one of its own
     if found is not None and (found.values if kind == "enum" else found.body.fields) is not None:
-        if not replaces(names, loc, name):
+        if not may_replace(names, loc, name):
             refuse(
                 "D_DECL_TYPERED",
                 loc,
@@ -261,7 +274,7 @@ def define_tag(names, loc, kind, tag, nested):
     return found
 
 
-def add_member(names, record, node):
+def add_member(names: ProgramNames, record: t.Record, node: ast.Member) -> None:
     """Add an ast.Member to a Record whose { has been read."""
     name, loc = node.name, node.loc
     shown = name or "(anon)"
@@ -274,12 +287,12 @@ def add_member(names, record, node):
     type = resolve_type(names, node.type_name)
     if name is not None and "`" in name:
         refuse("D_DECL_SCOPE", loc, f"D scoping operator may not be used in a member name ({name})")
-    need_complete(loc, type, shown)
+    require_complete(loc, type, shown)
     if not t.embedded_size(type):
         refuse("D_DECL_VOIDOBJ", loc, f"cannot have void member: {name}")
     width = None
     if node.bits is not None:
-        width = bit_width(names, node, type, shown)
+        width = check_bit_width(names, node, type, shown)
         if width == 0:
             record.end_unit(type)
             return
@@ -291,11 +304,11 @@ def add_member(names, record, node):
     record.add_member(name, type, width)
 
 
-def bit_width(names, node, type, shown):
-    bits = constant(names, node.bits)
+def check_bit_width(names: ProgramNames, node: ast.Member, type: t.Integer, shown: str) -> int:
+    bits = fold_constant(names, node.bits)
     if node.name is None and isinstance(bits, ast.IntLit) and bits.value == 0:
         return 0
-    if not type_is_positive(bits):
+    if not is_positive_constant(bits):
         refuse("D_DECL_BFCONST", node.loc, f"{_POSITIVE} expected as bit-field size")
     if not type.is_integer or type.is_enum:
         refuse("D_DECL_BFTYPE", node.loc, f"invalid type for bit-field: {shown}")
@@ -304,23 +317,25 @@ def bit_width(names, node, type, shown):
     return bits.value
 
 
-def need_complete(loc, type, shown):
+def require_complete(loc: Location, type: t.Type, shown: str) -> None:
     """Refuse an object of a struct, union or enumeration of which only the tag is known."""
     if type.is_record and not type.size or type.is_enum and type.values is None:
         hint = f"define {type} with its members before this line"
         refuse("D_DECL_INCOMPLETE", loc, f"incomplete struct/union/enum {type}: {shown}", hint)
 
 
-def refuse_unknown(names, node):
+def refuse_unknown_names(names: ProgramNames, node) -> None:
     """Refuse a name in an expression that stands for nothing."""
-    if type(node) is ast.Ident and names.inline(node.name) is None:
-        names.scalar(node)
+    if type(node) is ast.Ident and names.find_inline(node.name) is None:
+        names.resolve_scalar(node)
     for field in node.fields:
         if isinstance(getattr(node, field), ast.Node):
-            refuse_unknown(names, getattr(node, field))
+            refuse_unknown_names(names, getattr(node, field))
 
 
-def add_enumerator(names, enum, loc, name, value):
+def add_enumerator(
+    names: ProgramNames, enum: t.Enum, loc: Location, name: str, value: ast.IntLit | None
+) -> None:
     """value: an Expr, or None for one more than the enumerator before."""
     if "`" in name:
         message = f"D scoping operator may not be used in an enumerator name ({name})"
@@ -330,12 +345,12 @@ def add_enumerator(names, enum, loc, name, value):
     elif type(value) is ast.Ident and value.name in enum.values:
         number = enum.values[value.name]
     else:
-        value = constant(names, value)
+        value = fold_constant(names, value)
         if type(value) is not ast.IntLit:
-            refuse_unknown(names, value)
+            refuse_unknown_names(names, value)
             message = f"enumerator '{name}' must be assigned to an integral constant expression"
             refuse("D_DECL_ENCONST", loc, message)
-        number = constants.signed(value.value)
+        number = constants.to_signed(value.value)
         if not -_INT_MAX - 1 <= number <= _INT_MAX:
             refuse(
                 "D_DECL_ENOFLOW", loc, f"enumerator '{name}' value overflows INT_MAX ({_INT_MAX})"
@@ -346,19 +361,19 @@ def add_enumerator(names, enum, loc, name, value):
             return  # as in dtrace, the name means what it did
         refuse("D_DECL_IDRED", loc, f"identifier redeclared: {name}")
     names.inlines[name] = Inline(
-        name, "enumerator", enum, None, constants.literal(loc, number, enum), loc
+        name, "enumerator", enum, None, constants.make_literal(loc, number, enum), loc
     )
 
 
 # --- variables and typedefs --------------------------------------------------------------
-def declare_type(names, node):
+def check_type_declaration(names: ProgramNames, node: ast.TypeDeclaration) -> None:
     """A declaration without a name: only of structures, unions and enumerations."""
-    base_type(names, node.type_name)
+    resolve_base_type(names, node.type_name)
     if all(type(word) is str for word in node.type_name.words):
         refuse("D_DECL_USELESS", node.loc, "useless declaration", "give the variable a name")
 
 
-def declare(names, node):
+def declare_name(names: ProgramNames, node: ast.Declaration) -> None:
     """Enter a declared variable or typedef."""
     name, loc, scope = node.name, node.loc, node.scope
     type = resolve_type(names, node.type_name)
@@ -378,7 +393,7 @@ def declare(names, node):
     if type.is_array and not type.count and node.keys is None:
         message = f"array declaration requires array dimension or tuple signature: {name}"
         refuse("D_DECL_ARRNULL", loc, message)
-    check_builtin(names, name, loc, scope)
+    refuse_builtin(names, name, loc, scope)
     if name in names.typedefs or name in names.inlines and names.inlines[name].kind == "enumerator":
         refuse("D_DECL_IDRED", loc, f"typedef identifier redeclared: {name}")
     keys = None
@@ -386,30 +401,39 @@ def declare(names, node):
         if scope == "this":
             message = f"associative arrays may not be declared as local variables: {name}"
             refuse("D_DECL_LOCASSC", loc, message, "use self-> or a global array")
-        keys = declared_keys(names, node.keys)
-    enter(names, node, type, keys)
+        keys = resolve_key_types(names, node.keys)
+    enter_variable(names, node, type, keys)
 
 
-def check_builtin(names, name, loc, scope):
+def refuse_builtin(names: ProgramNames, name: str, loc: Location, scope: str) -> None:
     if names.is_builtin(name) and scope == "global":
         refuse(
             "D_DECL_IDRED", loc, f"built-in identifier redeclared: {name}", "choose another name"
         )
 
 
-def declare_typedef(names, node, type):
+def declare_typedef(names: ProgramNames, node: ast.Declaration, type: t.Type) -> None:
     name = node.name
     if name in names.scopes["global"] or name in names.inlines or names.is_builtin(name):
         refuse("D_DECL_IDRED", node.loc, f"global variable identifier redeclared: {name}")
-    if name in names.typedefs and not replaces(names, node.loc, name):
+    if name in names.typedefs and not may_replace(names, node.loc, name):
         refuse("D_DECL_IDRED", node.loc, f"typedef redeclared: {name}")
     note_included(names, node.loc, name)
     if node.keys is not None:
-        unsupported(node.loc, "typedefs of associative arrays are")
+        refuse_unsupported(node.loc, "typedefs of associative arrays are")
     names.typedefs[name] = t.make_typedef(name, type)
 
 
-def prototype(names, node, parameters, formal, kind, anonymous=True, varargs=False, void=True):
+def check_prototype(
+    names: ProgramNames,
+    node: ast.Node | None,
+    parameters: list[ast.Parameter],
+    formal: list[ast.Parameter],
+    kind: str,
+    anonymous: bool = True,
+    varargs: bool = False,
+    void: bool = True,
+) -> list[tuple[str | None, t.Type]]:
     """[(name, type)] of the parameters of a function, a probe or an associative array.  formal: those
     among which the names have to be, where it is another list."""
     found, form = [], parameters is not formal
@@ -447,12 +471,17 @@ def prototype(names, node, parameters, formal, kind, anonymous=True, varargs=Fal
     return found
 
 
-def declared_keys(names, parameters):
+def resolve_key_types(names: ProgramNames, parameters: list[ast.Parameter]) -> list[t.Type]:
     """The key types of an associative array's declaration."""
-    return [type for _, type in prototype(names, None, parameters, parameters, "array", void=False)]
+    return [
+        type
+        for _, type in check_prototype(names, None, parameters, parameters, "array", void=False)
+    ]
 
 
-def enter(names, node, type, keys):
+def enter_variable(
+    names: ProgramNames, node: ast.Declaration, type: t.Type, keys: list[t.Type] | None
+) -> None:
     """Make the variable, or check that it is declared again as it was."""
     table, name = names.scopes[node.scope], node.name
     old = table.get(name) or (names.inlines.get(name) if node.scope == "global" else None)
@@ -461,22 +490,22 @@ def enter(names, node, type, keys):
         return
     if type.is_void:
         refuse("D_DECL_VOIDOBJ", node.loc, f"cannot have void object: {name}")
-    need_complete(node.loc, type, name)
+    require_complete(node.loc, type, name)
     if type.is_array and type.to.is_string:
-        unsupported(node.loc, f"variables of type {type} are")
+        refuse_unsupported(node.loc, f"variables of type {type} are")
     table[name] = symbol = Variable(node.scope, name, node.loc, type, keys)
-    symbol.known = True
+    symbol.is_known = True
 
 
-def check_redeclared(node, old, type, keys):
+def check_redeclared(node, old, type: t.Type, keys: list[t.Type] | None) -> None:
     begin = f"identifier redeclared: {node.name}\n"
-    kind = kind_of(keys)
-    old_kind = old.kind if isinstance(old, Inline) else kind_of(old.keys)
-    if kind != old_kind or not same(type, old.type):
+    kind = variable_kind(keys)
+    old_kind = old.kind if isinstance(old, Inline) else variable_kind(old.keys)
+    if kind != old_kind or not is_same_type(type, old.type):
         message = f"{begin}\t current: {kind} {type}\n\tprevious: {old_kind} {old.type}"
         refuse("D_DECL_IDRED", node.loc, message)
     for number, (new_key, old_key) in enumerate(zip(keys or (), old.keys or ()), 1):
-        if not same(new_key, old_key):
+        if not is_same_type(new_key, old_key):
             message = f"{begin}\t current: {kind}, key #{number} of type {new_key}"
             message += f"\n\tprevious: {kind}, key #{number} of type {old_key}"
             refuse("D_DECL_IDRED", node.loc, message)
@@ -486,20 +515,20 @@ def check_redeclared(node, old, type, keys):
         refuse("D_DECL_IDRED", node.loc, message)
 
 
-def same(left, right):
+def is_same_type(left: t.Type, right: t.Type) -> bool:
     """Whether two types are one, typedefs being types of their own."""
     if left is right:
         return True
     if left is None or right is None or left.name != right.name:
         return False
     if left.is_pointer and right.is_pointer:
-        return same(left.to, right.to)
+        return is_same_type(left.to, right.to)
     if left.is_array and right.is_array:
-        return left.count == right.count and same(left.to, right.to)
+        return left.count == right.count and is_same_type(left.to, right.to)
     return left.is_record and right.is_record and left.body is right.body
 
 
-def type_is_positive(node):
+def is_positive_constant(node: ast.IntLit) -> bool:
     """True for an integer constant greater than 0."""
     return isinstance(node, ast.IntLit) and (
         0 < node.value < 1 << 63 or node.value >> 63 and not node.type.signed

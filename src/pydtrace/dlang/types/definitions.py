@@ -1,39 +1,46 @@
 # mypy: ignore-errors
 """Inline definitions, translators and provider declarations: what a program names to be put in elsewhere.
 
-In: their definitions, as the parser meets them.  Out: typed expressions (templates) in resolve.Names; templates.py makes
+In: their definitions, as the parser meets them.  Out: typed expressions (templates) in resolve.ProgramNames; templates.py makes
 copies of them.
 Always: a template is typed where it is defined, so that it can use only what is defined before it.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.builtins import prototypes
 from pydtrace.dlang.compile_errors import refuse
-from pydtrace.dlang.variable_table import Inline, Translator, kind_of
+from pydtrace.dlang.variable_table import Inline, Translator, variable_kind
 from pydtrace.program import d_types as t
 
-from .context import Typing
-from .declarations import need_complete, prototype, resolve_type, same
+from .context import TypingContext
+from .declarations import check_prototype, is_same_type, require_complete, resolve_type
 from .expressions import RULES
-from .operands import fits
+from .operands import is_assignable
 from .templates import find_translator
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
+    from .resolve import ProgramNames
 
-def typed_template(names, parameters, expr):
+
+def type_template(names: ProgramNames, parameters: dict[str, Inline], expr: ast.Expr) -> ast.Expr:
     """Type an expression in which the names of `parameters` ({name: symbols.Variable}) stand for arguments."""
     names.parameters = parameters
     try:
-        return Typing(names, RULES).value(expr)
+        return TypingContext(names, RULES).type_value(expr)
     finally:
         names.parameters = {}
 
 
-def parameter_symbol(name, type, loc):
+def make_parameter(name: str, type: t.Type, loc: Location) -> Inline:
     return Inline(name, "scalar", type, None, None, loc)
 
 
 # --- inline ------------------------------------------------------------------------------
-def define_inline(names, node):
+def define_inline(names: ProgramNames, node: ast.Inline) -> None:
     name, loc = node.name, node.loc
     type = resolve_type(names, node.type_name)
     check_inline(names, node, type)
@@ -42,17 +49,17 @@ def define_inline(names, node):
         keys = []
         for key in node.keys:
             key_type = resolve_type(names, key.type_name)
-            keys.append(parameter_symbol(key.name, key_type, key.loc))
+            keys.append(make_parameter(key.name, key_type, key.loc))
             if key.name is not None:
                 parameters[key.name] = keys[-1]
-    value = typed_template(names, parameters, node.value)
+    value = type_template(names, parameters, node.value)
     check_inline_value(node, type, value)
-    names.inlines[name] = Inline(name, kind_of(keys), type, keys, value, loc)
+    names.inlines[name] = Inline(name, variable_kind(keys), type, keys, value, loc)
 
 
-def check_inline(names, node, type):
+def check_inline(names: ProgramNames, node: ast.Inline, type: t.Type) -> None:
     name, loc = node.name, node.loc
-    previous = kind_in_use(names, name)
+    previous = find_kind_in_use(names, name)
     if previous is not None:
         message = (
             f"identifier redefined: {name}\n\t current: inline definition\n\tprevious: {previous}"
@@ -63,15 +70,15 @@ def check_inline(names, node, type):
         refuse("D_DECL_ARRNULL", loc, message)
     if type.is_void:
         refuse("D_DECL_VOIDOBJ", loc, f"cannot declare void inline: {name}")
-    need_complete(loc, type, name)
+    require_complete(loc, type, name)
 
 
-def kind_in_use(names, name):
+def find_kind_in_use(names: ProgramNames, name: str) -> None:
     """What a name of the global variables' kind is already, as dtrace calls it, or None."""
     if name in names.inlines:
         return f"{names.inlines[name].kind} inline"
     if name in names.scopes["global"]:
-        return f"{kind_of(names.scopes['global'][name].keys)} "
+        return f"{variable_kind(names.scopes['global'][name].keys)} "
     if names.is_function(name):
         return f"{prototypes.FUNCTIONS[name][0]} "
     if name in prototypes.OTHER_ARRAYS:
@@ -79,50 +86,52 @@ def kind_in_use(names, name):
     return "scalar " if names.is_builtin(name) else None
 
 
-def check_inline_value(node, type, value):
+def check_inline_value(node: ast.Inline, type: t.Type, value: ast.Expr) -> None:
     begin = f"inline {node.name} definition uses incompatible types: "
     if value.__class__ is ast.Xlate:
         to = type.to if type.is_pointer else type
         made = value.translator.to
         if not t.are_compatible(to, made):
             refuse("D_OP_INCOMPAT", node.loc, f'{begin}"{to}" = "{made}"')
-    elif not fits(type, value):
+    elif not is_assignable(type, value):
         refuse("D_OP_INCOMPAT", node.loc, f'{begin}"{type}" = "{value.type}"')
 
 
 # --- translators -------------------------------------------------------------------------
-def define_translator(names, node):
+def define_translator(names: ProgramNames, node: ast.Translator) -> None:
     to, source = resolve_type(names, node.to), resolve_type(names, node.source)
     for known in names.translators:
-        if same(known.to, to) and same(known.source, source):
+        if is_same_type(known.to, to) and is_same_type(known.source, source):
             message = f"translator from {source} to {to} has already been declared"
             refuse("D_XLATE_REDECL", node.loc, message)
     if to.is_record and to.body.fields is None:
         refuse("D_XLATE_SOU", node.loc, f"incomplete struct/union/enum {to}")
     if not to.is_record:
         refuse("D_XLATE_SOU", node.loc, "translator output type must be a struct or union")
-    symbol = parameter_symbol(node.name, source, node.loc)
+    symbol = make_parameter(node.name, source, node.loc)
     found = Translator(to, source, symbol, node.loc)
     names.translators.append(found)  # its members may use it
     for member in node.members:
         define_conversion(names, found, member, node.loc)
 
 
-def define_conversion(names, translator, member, loc):
+def define_conversion(
+    names: ProgramNames, translator: Translator, member: ast.Conversion, loc: Location
+) -> None:
     field = translator.to.body.fields.get(member.name)
     if field is None:
         message = f"translator member {member.name} is not a member of {translator.to}"
-        hint = names.similar(member.name, translator.to.body.fields)
+        hint = names.suggest_name(member.name, translator.to.body.fields)
         refuse("D_XLATE_MEMB", loc, message, hint)
-    value = typed_template(names, {translator.symbol.name: translator.symbol}, member.value)
-    if not fits(field.type, value):
+    value = type_template(names, {translator.symbol.name: translator.symbol}, member.value)
+    if not is_assignable(field.type, value):
         message = f"translator member {member.name} definition uses incompatible types: "
         refuse("D_XLATE_INCOMPAT", loc, f'{message}"{field.type}" = "{value.type}"')
     translator.members[member.name] = value
 
 
 # --- providers ---------------------------------------------------------------------------
-def define_provider(names, node):
+def define_provider(names: ProgramNames, node: ast.Provider) -> None:
     """Enter `provider name { probe p(…) : (…); };`"""
     name, loc = node.name, node.loc
     if "`" in name:
@@ -142,17 +151,23 @@ def define_provider(names, node):
             refuse("D_PROV_BADNAME", probe.loc, f"probe name may not exceed 63 characters: {shown}")
         if probe.name in probes:
             refuse("D_PROV_PRDUP", probe.loc, f"probe redeclared: {name}:{shown}")
-        inputs = prototype(names, probe, probe.inputs, probe.inputs, "probe input")
+        inputs = check_prototype(names, probe, probe.inputs, probe.inputs, "probe input")
         outputs = inputs
         if probe.outputs is not None:
-            outputs = prototype(
+            outputs = check_prototype(
                 names, probe, probe.outputs, probe.inputs, "probe output", anonymous=False
             )
         check_outputs(names, probe, f"{name}:{shown}", inputs, outputs)
         probes[probe.name] = (inputs, outputs)
 
 
-def check_outputs(names, probe, shown, inputs, outputs):
+def check_outputs(
+    names: ProgramNames,
+    probe: ast.ProviderProbe,
+    shown: str,
+    inputs: list[tuple[str, t.Type]],
+    outputs: list[tuple[str, t.Type]],
+) -> None:
     """Refuse an output into whose type its input can not be turned."""
     for which, parameters in (("input", inputs), ("output", outputs)):
         if len(parameters) > 255:
@@ -162,6 +177,6 @@ def check_outputs(names, probe, shown, inputs, outputs):
     for number, (name, to) in enumerate(outputs if outputs is not inputs else (), 1):
         value = ast.Ident(probe.loc, name)
         value.type = types[name]
-        if not fits(to, value) and find_translator(names, value, to) is None:
+        if not is_assignable(to, value) and find_translator(names, value, to) is None:
             message = f"translator for {shown} output argument #{number} from {value.type} to {to} is not defined"
             refuse("D_PROV_PRXLATOR", probe.loc, message)

@@ -9,9 +9,11 @@ typecheck.py).  Integers are 64-bit registers as in dtrace: operands are not con
 other's type; conversions are where dtrace has them, in casts, assignments, keys and arguments.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, constants
 from pydtrace.dlang.builtins import builtin_variables, prototypes
-from pydtrace.dlang.compile_errors import CompileError, refuse, unsupported
+from pydtrace.dlang.compile_errors import CompileError, refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 
 from . import (
@@ -25,21 +27,26 @@ from . import (
     templates,
 )
 from .operands import (
-    as_text,
+    are_floats,
+    are_pointers_compatible,
     check_arguments,
-    convert,
-    decay,
-    fits,
-    floating,
+    convert_node,
+    decay_array,
     has_size,
-    incompatible,
+    is_assignable,
+    is_movable_pointer,
     is_null_for,
-    is_zero,
-    need_writable,
-    pointers_fit,
-    points,
-    referenced,
+    is_zero_constant,
+    make_stringof,
+    referenced_type,
+    refuse_incompatible,
+    require_writable,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..variable_table import Inline, Variable
+    from .context import TypingContext
 
 _INTEGER_OPS = frozenset(["&", "|", "^", "<<", ">>", "%"])
 _ARITHMETIC_OPS = frozenset(["*", "/"])
@@ -49,27 +56,27 @@ JOIN_HINT = "strjoin(a, b) joins two strings"
 
 
 # --- names -------------------------------------------------------------------------------
-def ident(c, node):
-    inline = c.names.inline(node.name, node.loc)
+def type_ident(c: TypingContext, node: ast.Ident) -> ast.Expr:
+    inline = c.names.find_inline(node.name, node.loc)
     if inline is None:
-        found = c.names.scalar(node)
-        if type(found) is ast.Builtin and found.row.argument is not None:
-            probe_arguments.check_raw_argument(c, node, found.row.argument)
+        found = c.names.resolve_scalar(node)
+        if type(found) is ast.Builtin and found.row.argument_index is not None:
+            probe_arguments.check_raw_argument(c, node, found.row.argument_index)
         return found
     if inline.keys is not None:
-        c.names.bad_reference(node.loc, "associative array", node.name, "scalar")
-    return templates.expand(node.loc, inline)
+        c.names.refuse_reference(node.loc, "associative array", node.name, "scalar")
+    return templates.expand_inline(node.loc, inline)
 
 
-def created(c, node):
+def type_written_ident(c: TypingContext, node: ast.Ident) -> ast.Var:
     """What an Ident stands for that is written: a variable, made where it is new."""
-    if c.names.inline(node.name) is not None:
-        return ident(c, node)
-    return c.names.scalar(node, create=True)
+    if c.names.find_inline(node.name) is not None:
+        return type_ident(c, node)
+    return c.names.resolve_scalar(node, create=True)
 
 
-def scoped_name(c, node):
-    found = ast.Var(node.loc, c.names.scoped(node))
+def type_scoped_name(c: TypingContext, node: ast.ScopedName) -> ast.Var:
+    found = ast.Var(node.loc, c.names.resolve_scoped(node))
     symbol = found.symbol
     if symbol.keys is not None:
         message = f"{symbol.name}[ ] prototype mismatch: 0 keys passed, {len(symbol.keys)} expected"
@@ -78,41 +85,41 @@ def scoped_name(c, node):
     return found
 
 
-def index(c, node, read=False):
+def type_index(c: TypingContext, node: ast.Index, read: bool = False) -> ast.Expr:
     """a[keys]; makes the associative array where it is new.  A read of one that is not known is refused
     before its keys are looked at."""
     base = node.base
     if type(base) is ast.Ident:
-        inline = c.names.inline(base.name)
+        inline = c.names.find_inline(base.name)
         if inline is not None and inline.keys is not None:
-            return inline_call(c, node, inline)
+            return type_inline_call(c, node, inline)
         if base.name == "args" and "args" not in c.names.scopes["global"]:
-            return probe_arguments.probe_argument(c, node)
+            return probe_arguments.type_args_element(c, node)
         if base.name == "uregs":
-            return register(c, node)
-        symbol = None if inline is not None else array(c, base)
+            return type_register(c, node)
+        symbol = None if inline is not None else find_array(c, base)
     elif type(base) is ast.ScopedName:
-        symbol = scoped_array(c, base)
-    elif task_variables.is_task(c, base):
-        return task_variables.task_variable(c, base, node.keys, read)
+        symbol = find_scoped_array(c, base)
+    elif task_variables.is_task_variable(c, base):
+        return task_variables.type_task_variable(c, base, node.keys, read)
     elif type(base) is ast.AggRef:
         message = f"improper attempt to reference @{base.symbol} as a multi-dimensional array"
         refuse("D_AGG_MDIM", node.loc, message, "several keys are one tuple: @name[a, b]")
     else:
         symbol = None
     if symbol is None:
-        return pointers.subscript(c, node, c.value(base))
+        return pointers.type_subscript(c, node, c.type_value(base))
     found = ast.AssocRef(node.loc, symbol, node.keys)
     if read:
-        c.need_known(found)
+        c.require_known(found)
     found.keys = calls.type_keys(c, found, symbol, str(symbol.name))
     found.type = symbol.type
     return found
 
 
-def register(c, node):
+def type_register(c: TypingContext, node):
     """uregs[i]"""
-    keys = [c.value(key) for key in node.keys]
+    keys = [c.type_value(key) for key in node.keys]
     check_arguments(node, "uregs[ ]", "argument", [None], keys, 1, False)
     key = keys[0]
     if type(key) is not ast.IntLit:
@@ -124,24 +131,26 @@ def register(c, node):
         refuse(
             "D_REGS_IDX", node.loc, f"index {key.value - (1 << 64)} is out of range for array uregs"
         )
-    if key.value >= len(predefined_constants.registers()):
+    if key.value >= len(predefined_constants.register_names()):
         raise CompileError(
             "D_UNKNOWN", node.loc, f"uregs[]: index out of bounds ({key.value})", region=""
         )
-    found = ast.Builtin(node.loc, builtin_variables.register(key.value))
+    found = ast.Builtin(node.loc, builtin_variables.make_register_row(key.value))
     found.type = found.row.type
     return found
 
 
-def inline_call(c, node, inline):
+def type_inline_call(c: TypingContext, node: ast.Index, inline: Inline) -> ast.Expr:
     """name[arguments] of an inline array."""
-    keys = [c.value(key) for key in node.keys]
+    keys = [c.type_value(key) for key in node.keys]
     types = [key.type for key in inline.keys]
     check_arguments(node, f"{inline.name}[ ]", "key", types, keys, len(types), False)
-    return templates.expand(node.loc, inline, [convert(key, to) for key, to in zip(keys, types)])
+    return templates.expand_inline(
+        node.loc, inline, [convert_node(key, to) for key, to in zip(keys, types)]
+    )
 
 
-def array(c, base):
+def find_array(c: TypingContext, base: ast.Ident) -> Variable | None:
     """The symbol of a global associative array; None where the name is something else that has a value."""
     name, loc = base.name, base.loc
     symbol = c.names.scopes["global"].get(name)
@@ -149,19 +158,19 @@ def array(c, base):
         return symbol if symbol.keys is not None else None
     if c.names.is_function(name):
         kind = prototypes.FUNCTIONS[name][0]
-        c.names.bad_reference(loc, kind, name, "associative array")
+        c.names.refuse_reference(loc, kind, name, "associative array")
     if c.names.is_builtin(name) or "`" in name:
         return None
-    symbol = c.names.create("global", name, loc)
+    symbol = c.names.create_variable("global", name, loc)
     symbol.keys = ()
     return symbol
 
 
-def scoped_array(c, base):
-    symbol = c.names.scoped(base)
+def find_scoped_array(c: TypingContext, base: ast.ScopedName) -> Variable | None:
+    symbol = c.names.resolve_scoped(base)
     if symbol.keys is not None:
         return symbol
-    if symbol.known:
+    if symbol.is_known:
         return None
     if symbol.scope == "this":
         message = f"local variables may not be used as associative arrays: {symbol.name}"
@@ -170,19 +179,19 @@ def scoped_array(c, base):
     return symbol
 
 
-def agg_ref(c, node):
+def type_agg_ref(c: TypingContext, node: ast.AggRef) -> ast.AggRef:
     """An aggregation as an operand: it must exist."""
-    node.symbol = c.names.aggregation(node.symbol, node.loc, create=bool(node.keys))
+    node.symbol = c.names.resolve_aggregation(node.symbol, node.loc, create=bool(node.keys))
     node.type = t.AGGREGATION
     return node
 
 
 # --- operators ---------------------------------------------------------------------------
-def unary(c, node):
+def type_unary(c: TypingContext, node: ast.Unary) -> ast.Expr:
     op = node.op
-    operand = node.operand = c.operand(node.operand)
+    operand = node.operand = c.type_operand(node.operand)
     kind = operand.type
-    if floating(c, kind) and (found := float_rules.unary(node, operand)):
+    if are_floats(c, kind) and (found := float_rules.type_float_unary(node, operand)):
         return found
     if op in "+-" and not kind.is_integer:
         refuse("D_OP_ARITH", node.loc, f"operator {op} requires an operand of arithmetic type")
@@ -192,34 +201,38 @@ def unary(c, node):
         hint = 'compare a string with "": (s == "")' if kind.is_string else None
         refuse("D_OP_SCALAR", node.loc, "operator ! requires an operand of scalar type", hint)
     if op == "*":
-        return pointers.dereference(node, operand)
+        return pointers.type_dereference(node, operand)
     if op == "&":
-        return pointers.address_of(node, operand)
+        return pointers.type_address_of(node, operand)
     node.type = t.INT if op == "!" else kind
     return node
 
 
-def inc_dec(c, node):
+def type_inc_dec(c: TypingContext, node: ast.IncDec) -> ast.IncDec:
     if type(node.operand) is ast.Ident:
-        node.operand = created(c, node.operand)
-    operand = node.operand = c.operand(node.operand)
+        node.operand = type_written_ident(c, node.operand)
+    operand = node.operand = c.type_operand(node.operand)
     if not t.is_scalar(operand.type):
         hint = "@name = count() counts" if type(operand) is ast.AggRef else None
         refuse("D_OP_SCALAR", node.loc, f"operator {node.op} requires operand of scalar type", hint)
     if operand.type.is_pointer and not has_size(operand.type.to):
         refuse("D_OP_VFPTR", node.loc, f"operator {node.op} requires an operand of known size")
-    need_writable(node, node.op, operand, "as an operand")
+    require_writable(node, node.op, operand, "as an operand")
     node.type = operand.type
     return node
 
 
-def binary(c, node):
+def type_binary(c: TypingContext, node: ast.Binary) -> ast.Expr:
     op = node.op
-    left = node.left = c.value(node.left)
-    right = node.right = c.value(node.right)
+    left = node.left = c.type_value(node.left)
+    right = node.right = c.type_value(node.right)
     a, b = left.type, right.type
     integers = a.is_integer and b.is_integer
-    if not integers and floating(c, a, b) and (found := float_rules.binary(node, left, right)):
+    if (
+        not integers
+        and are_floats(c, a, b)
+        and (found := float_rules.type_float_binary(node, left, right))
+    ):
         return found
     if op in _INTEGER_OPS:
         if not integers:
@@ -234,60 +247,62 @@ def binary(c, node):
             refuse("D_OP_SCALAR", node.loc, f"operator {op} requires operands of scalar type")
         node.type = t.INT
     elif op in _RELATIONS:
-        node.left, node.right, node.common = compared(node, left, right)
+        node.left, node.right, node.common = type_comparison(node, left, right)
         node.type = t.INT
     else:
-        return additive(node)
+        return type_additive(node)
     return node
 
 
-def compared(node, left, right):
+def type_comparison(
+    node: ast.Binary, left: ast.Expr, right: ast.Expr
+) -> tuple[ast.Expr, ast.Expr, t.Type]:
     """The operands of a comparison and the type in which they are compared."""
     a, b = left.type, right.type
     if a.is_integer and b.is_integer:
         return left, right, t.promote_types(a, b)
     if (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
-        return convert(left, t.STRING), convert(right, t.STRING), t.STRING
+        return convert_node(left, t.STRING), convert_node(right, t.STRING), t.STRING
     if a.is_string and is_null_for(right, a) or b.is_string and is_null_for(left, b):
         return left, right, t.STRING
-    if not pointers_fit(left, right) or a.is_record:
-        incompatible(node, a, node.op, b)
+    if not are_pointers_compatible(left, right) or a.is_record:
+        refuse_incompatible(node, a, node.op, b)
     if a.is_string or b.is_string:
-        unsupported(node.loc, "comparing a string with a void pointer is")
-    left, right = decay(left), decay(right)
+        refuse_unsupported(node.loc, "comparing a string with a void pointer is")
+    left, right = decay_array(left), decay_array(right)
     return left, right, left.type if left.type.is_pointer else right.type
 
 
-def additive(node):
+def type_additive(node: ast.Binary) -> ast.Expr:
     a, op, b = node.left.type, node.op, node.right.type
     if a.is_integer and b.is_integer:
         node.common = node.type = t.promote_types(a, b)
         return node
-    found = pointers.add_pointers(node, node.left, node.right)
+    found = pointers.type_pointer_sum(node, node.left, node.right)
     if found is None:
-        incompatible(node, a, op, b, JOIN_HINT if a.is_string and b.is_string else None)
+        refuse_incompatible(node, a, op, b, JOIN_HINT if a.is_string and b.is_string else None)
     return found
 
 
-def assign(c, node):
+def type_assign(c: TypingContext, node: ast.Assign) -> ast.Assign:
     op = node.op
     if type(node.target) is ast.AggRef:
-        return calls.aggregate(c, node)
+        return calls.type_aggregation(c, node)
     if type(node.target) is ast.Ident:
-        node.target = created(c, node.target)
-    target = node.target = c.place(node.target)
+        node.target = type_written_ident(c, node.target)
+    target = node.target = c.type_target(node.target)
     if op != "=":
-        return compound(c, node)
-    value = node.value = templates.whole(c.value(node.value))
+        return type_compound(c, node)
+    value = node.value = templates.expand_translation(c.type_value(node.value))
     if type(target) in (ast.Var, ast.AssocRef):
         symbol = target.symbol
-        if not symbol.known:
+        if not symbol.is_known:
             if symbol.type is None:
                 if value.type.is_void:
-                    incompatible(node, value.type, op, value.type)
+                    refuse_incompatible(node, value.type, op, value.type)
                 refuse_array(c, node, value)
                 symbol.type = value.type
-            symbol.known = True
+            symbol.is_known = True
         target.type = symbol.type
     a, b = target.type, value.type
     if a.is_array or a.is_function:
@@ -296,23 +311,23 @@ def assign(c, node):
             "D_OP_ARRFUN", node.loc, f'operator = may not be applied to operand of type "{a}"', hint
         )
     if a.is_pointer and value.type.is_string:
-        unsupported(node.loc, "pointers to D's own strings are", "declare it as a string")
-    if floating(c, a, b):
-        return float_rules.assign(node, value)
-    if not fits(a, value) and not deletes(target, value):
-        incompatible(node, a, op, b)
-    need_writable(node, op, target, "as an operand")
+        refuse_unsupported(node.loc, "pointers to D's own strings are", "declare it as a string")
+    if are_floats(c, a, b):
+        return float_rules.type_float_assign(node, value)
+    if not is_assignable(a, value) and not is_deletion(target, value):
+        refuse_incompatible(node, a, op, b)
+    require_writable(node, op, target, "as an operand")
     if type(target) in (ast.Var, ast.AssocRef):
-        pointers.check_allocated(node, target.symbol, value)
+        pointers.check_origins(node, target.symbol, value)
     if not (
         a.is_integer and b.is_integer
     ):  # which only the store cuts: (c = 300) == 300, as in dtrace
-        node.value = convert(value, a)
+        node.value = convert_node(value, a)
     node.type = a
     return node
 
 
-def deletes(target, value):
+def is_deletion(target: ast.Expr, value: ast.IntLit) -> bool:
     """True for = 0, which deletes an element or a self-> variable of any type."""
     dynamic = (
         type(target) is ast.AssocRef or type(target) is ast.Var and target.symbol.scope == "self"
@@ -320,41 +335,41 @@ def deletes(target, value):
     return dynamic and type(value) is ast.IntLit and value.value == 0
 
 
-def compound(c, node):
+def type_compound(c: TypingContext, node: ast.Assign) -> ast.Assign:
     """target op= value"""
     op, target = node.op, node.target
     if type(target) in (ast.Var, ast.AssocRef):
-        c.need_known(target)
-    value = node.value = c.value(node.value)
+        c.require_known(target)
+    value = node.value = c.type_value(node.value)
     a, b = target.type, value.type
     if not (a.is_integer and b.is_integer):
-        if floating(c, a, b) and (found := float_rules.compound(node, value)):
+        if are_floats(c, a, b) and (found := float_rules.type_float_compound(node, value)):
             return found
         if op in ("+=", "-="):
             if a.is_string or b.is_string:
-                incompatible(node, a, op, b)
-            if referenced(a) is None or not has_size(referenced(a)):
+                refuse_incompatible(node, a, op, b)
+            if referenced_type(a) is None or not has_size(referenced_type(a)):
                 message = f"operator {op} requires left-hand scalar operand of known size"
                 refuse("D_OP_VFPTR", node.loc, message)
             if not b.is_integer:
-                incompatible(node, a, op, b)
-            need_writable(node, op, target, "as an operand")
-            node.value, node.type = pointers.scaled(value, referenced(a)), a
+                refuse_incompatible(node, a, op, b)
+            require_writable(node, op, target, "as an operand")
+            node.value, node.type = pointers.scale_operand(value, referenced_type(a)), a
             return node
         if op in ("*=", "/="):
             refuse("D_OP_ARITH", node.loc, f"operator {op} requires operands of arithmetic type")
         refuse("D_OP_INT", node.loc, f"operator {op} requires operands of integral type")
-    need_writable(node, op, target, "as an operand")
+    require_writable(node, op, target, "as an operand")
     node.type = a
     return node
 
 
-def ternary(c, node):
-    cond = node.cond = c.value(node.cond)
-    then = node.then = c.value(node.then)
-    otherwise = node.otherwise = c.value(node.otherwise)
-    has_floats = floating(c, cond.type) or floating(c, then.type, otherwise.type)
-    if has_floats and (found := float_rules.ternary(c, node)):
+def type_ternary(c: TypingContext, node: ast.Ternary) -> ast.Ternary:
+    cond = node.cond = c.type_value(node.cond)
+    then = node.then = c.type_value(node.then)
+    otherwise = node.otherwise = c.type_value(node.otherwise)
+    has_floats = are_floats(c, cond.type) or are_floats(c, then.type, otherwise.type)
+    if has_floats and (found := float_rules.type_float_ternary(c, node)):
         return found
     cond = node.cond
     if not t.is_scalar(cond.type):
@@ -367,33 +382,35 @@ def ternary(c, node):
     elif a.is_integer and b.is_integer:
         node.type = t.promote_types(a, b)
     elif (a.is_string or b.is_string) and t.is_text(a) and t.is_text(b):
-        node.then, node.otherwise = convert(then, t.STRING), convert(otherwise, t.STRING)
+        node.then, node.otherwise = convert_node(then, t.STRING), convert_node(otherwise, t.STRING)
         node.type = t.STRING
     elif is_text_or_null(then, otherwise) or is_text_or_null(otherwise, then):
         node.then, node.otherwise = (
-            branch if is_zero(branch) or branch.type.is_string else as_text(branch.loc, branch)
+            branch
+            if is_zero_constant(branch) or branch.type.is_string
+            else make_stringof(branch.loc, branch)
             for branch in (then, otherwise)
         )
         node.type = t.STRING
-    elif pointers_fit(then, otherwise):
-        node.then, node.otherwise = decay(then), decay(otherwise)
-        node.type = (node.then if points(a) or b.is_integer else node.otherwise).type
+    elif are_pointers_compatible(then, otherwise):
+        node.then, node.otherwise = decay_array(then), decay_array(otherwise)
+        node.type = (node.then if is_movable_pointer(a) or b.is_integer else node.otherwise).type
     else:
         refuse("D_OP_INCOMPAT", node.loc, "operator ?: operands must have compatible types")
-    if calls.is_action(then) or calls.is_action(otherwise):
+    if calls.is_action_call(then) or calls.is_action_call(otherwise):
         hint = "put the condition into the clause's predicate"
         refuse("D_OP_ACT", node.loc, "action cannot be used in a conditional context", hint)
     if a.is_void:
-        unsupported(node.loc, "?: of void expressions is")
+        refuse_unsupported(node.loc, "?: of void expressions is")
     return node
 
 
-def refuse_array(c, node, value):
+def refuse_array(c: TypingContext, node: ast.Assign, value: ast.Expr) -> None:
     """dtrace calls what ?: makes of a string and 0 or a void pointer an array: no variable's first value."""
     if type(value) is ast.Ternary and value.type.is_string:
         for branch, other in ((value.then, value.otherwise), (value.otherwise, value.then)):
             if (
-                is_zero(branch)
+                is_zero_constant(branch)
                 or type(branch) is ast.Stringof
                 and branch.operand.type.is_pointer
                 and branch.operand.type.to.is_void
@@ -408,36 +425,36 @@ def refuse_array(c, node, value):
                 refuse("D_OP_ARRFUN", node.loc, message, "declare the variable: string name;")
 
 
-def is_text_or_null(text, other):
+def is_text_or_null(text: ast.Expr, other: ast.Expr) -> bool:
     """Whether a ?: has a string and 0 or a void pointer, or an array of char and 0."""
     if text.type.is_array:
-        return t.is_char(text.type.to) and is_zero(other)
+        return t.is_char(text.type.to) and is_zero_constant(other)
     return text.type.is_string and (
-        is_zero(other) or other.type.is_pointer and other.type.to.is_void
+        is_zero_constant(other) or other.type.is_pointer and other.type.to.is_void
     )
 
 
-def comma(c, node):
+def type_comma(c: TypingContext, node: ast.Comma) -> ast.Comma:
     parts = node.parts
     for i in range(len(parts)):
-        parts[i] = c.value(parts[i])
+        parts[i] = c.type_value(parts[i])
         if i == 0:
             continue
         for part in (parts[i - 1], parts[i]):
             if isinstance(part.type, t.Dynamic):
                 refuse("D_OP_DYN", node.loc, "operator , operands cannot be of dynamic type")
-        if calls.is_action(parts[i - 1]) or calls.is_action(parts[i]):
+        if calls.is_action_call(parts[i - 1]) or calls.is_action_call(parts[i]):
             message = "operator , operands cannot be actions"
             refuse("D_OP_ACT", node.loc, message, "separate actions by ;")
     node.type = parts[-1].type
     return node
 
 
-def cast(c, node):
-    operand = node.operand = c.value(node.operand)
+def type_cast(c: TypingContext, node: ast.Cast) -> ast.Cast:
+    operand = node.operand = c.type_value(node.operand)
     to, source = node.to, operand.type
-    if floating(c, to, source):
-        return float_rules.cast(node, operand)
+    if are_floats(c, to, source):
+        return float_rules.type_float_cast(node, operand)
     ok = t.are_compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
     ok = ok or to.is_pointer and source.is_array
     ok = ok or to.is_string and (t.is_scalar(source) or source.is_array)
@@ -445,39 +462,39 @@ def cast(c, node):
         message = f'invalid cast expression: "{source}" to "{to}"'
         refuse("D_CAST_INVAL", node.loc, message)
     if to.is_string and not source.is_string:
-        return as_text(node.loc, operand)
+        return make_stringof(node.loc, operand)
     if to.is_record:
         return operand
     if to.is_pointer:
-        node.operand = decay(operand)
+        node.operand = decay_array(operand)
     node.type = to
     return node
 
 
-def sizeof(c, node):
-    operand = c.operand(node.operand)
+def type_sizeof(c: TypingContext, node: ast.Sizeof) -> ast.IntLit:
+    operand = c.type_operand(node.operand)
     if type(operand) is ast.MemberRef and operand.field.width is not None:
         refuse("D_SIZEOF_BITFIELD", node.loc, "cannot apply sizeof to a bit-field")
-    size = declarations.sizeof(node.loc, operand.type)
-    return constants.literal(node.loc, size, t.SIZE_T)
+    size = declarations.type_size(node.loc, operand.type)
+    return constants.make_literal(node.loc, size, t.SIZE_T)
 
 
-# Node class -> function that types it: context.Typing.rules.
+# Node class -> function that types it: context.TypingContext.rules.
 RULES = {
-    ast.Ident: ident,
-    ast.ScopedName: scoped_name,
-    ast.Index: index,
-    ast.AggRef: agg_ref,
-    ast.Unary: unary,
-    ast.IncDec: inc_dec,
-    ast.Binary: binary,
-    ast.Assign: assign,
-    ast.Ternary: ternary,
-    ast.Cast: cast,
-    ast.Comma: comma,
-    ast.Sizeof: sizeof,
+    ast.Ident: type_ident,
+    ast.ScopedName: type_scoped_name,
+    ast.Index: type_index,
+    ast.AggRef: type_agg_ref,
+    ast.Unary: type_unary,
+    ast.IncDec: type_inc_dec,
+    ast.Binary: type_binary,
+    ast.Assign: type_assign,
+    ast.Ternary: type_ternary,
+    ast.Cast: type_cast,
+    ast.Comma: type_comma,
+    ast.Sizeof: type_sizeof,
     ast.Call: calls.type_call,
-    ast.Stringof: pointers.stringof,
-    ast.Select: pointers.select,
-    ast.Xlate: templates.xlate,
+    ast.Stringof: pointers.type_stringof,
+    ast.Select: pointers.type_select,
+    ast.Xlate: templates.type_xlate,
 }

@@ -3,92 +3,114 @@
 
 In: typed operands of which one is a float or a double.  Out: FloatOp nodes, which code generation turns into a few
 instructions or a call of the engine's arithmetic (code/float_expressions.py).
-Always: without the option nothing here is reached (operands.floating), so D's own errors stay; what has no
+Always: without the option nothing here is reached (operands.are_floats), so D's own errors stay; what has no
 FloatOp (%, shifts, bits, ++, keys) stays refused in D's words.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang.compile_errors import refuse
-from pydtrace.dlang.float_nodes import DOUBLE, op, ordered, real, stored, truth
+from pydtrace.dlang.float_nodes import (
+    DOUBLE,
+    make_float_op,
+    to_double,
+    to_sortable,
+    to_stored,
+    to_truth_value,
+)
 from pydtrace.program import d_types as t
 
-from .operands import convert, floating, incompatible, need_writable
+from .operands import are_floats, convert_node, refuse_incompatible, require_writable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..ast import Expr
+    from .context import TypingContext
 
 _ARITHMETIC = frozenset(("+", "-", "*", "/"))
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
-def unary(node, operand):
+def type_float_unary(node, operand: Expr):
     """-x, +x, !x; None for the others."""
     if node.op == "-":
-        return op(node.loc, "-", real(operand))
+        return make_float_op(node.loc, "-", to_double(operand))
     if node.op == "!":
-        node.operand, node.type = truth(operand), t.INT
+        node.operand, node.type = to_truth_value(operand), t.INT
         return node
-    return real(operand) if node.op == "+" else None
+    return to_double(operand) if node.op == "+" else None
 
 
-def binary(node, left, right):
+def type_float_binary(node, left, right):
     """A typed node, or None where the operator takes integers only."""
     if node.op in _ARITHMETIC:
-        return op(node.loc, node.op, real(left), real(right))
+        return make_float_op(node.loc, node.op, to_double(left), to_double(right))
     if node.op in _RELATIONS:
         node.left, node.right, node.common, node.type = (
-            ordered(left),
-            ordered(right),
+            to_sortable(left),
+            to_sortable(right),
             t.INT64,
             t.INT,
         )
         return node
     if node.op in ("&&", "||", "^^"):
-        node.left, node.right, node.type = truth(left), truth(right), t.INT
+        node.left, node.right, node.type = to_truth_value(left), to_truth_value(right), t.INT
         return node
     return None
 
 
-def assign(node, value):
+def type_float_assign(node, value):
     """target = value; where one of them is an integer the value is converted, as in C."""
-    need_writable(node, "=", node.target, "as an operand")
-    node.value = convert(stored(value, node.target.type), node.target.type)
+    require_writable(node, "=", node.target, "as an operand")
+    node.value = convert_node(to_stored(value, node.target.type), node.target.type)
     node.type = node.target.type
     return node
 
 
-def compound(node, value):
+def type_float_compound(node, value):
     """target op= value; None where the operator takes integers only.  lower.py makes the operation."""
     target = node.target
     if node.op[:-1] not in _ARITHMETIC:
         return None
     if target.type.is_integer:
-        incompatible(
+        refuse_incompatible(
             node,
             target.type,
             node.op,
             value.type,
             "cast the value, or declare the variable as a double",
         )
-    need_writable(node, node.op, target, "as an operand")
-    node.value, node.type = real(value), target.type
+    require_writable(node, node.op, target, "as an operand")
+    node.value, node.type = to_double(value), target.type
     return node
 
 
-def ternary(c, node):
+def type_float_ternary(c: TypingContext, node):
     """cond ? then : otherwise, all typed."""
-    node.cond = truth(node.cond)
-    if floating(c, node.then.type, node.otherwise.type):
-        node.then, node.otherwise, node.type = real(node.then), real(node.otherwise), DOUBLE
+    node.cond = to_truth_value(node.cond)
+    if are_floats(c, node.then.type, node.otherwise.type):
+        node.then, node.otherwise, node.type = (
+            to_double(node.then),
+            to_double(node.otherwise),
+            DOUBLE,
+        )
         return node
     return None
 
 
-def cast(node, operand):
+def type_float_cast(node, operand: Expr):
     """(double)x, (float)x, (int)x: towards zero, and to the nearest that there is where x is too large."""
     if node.to.is_integer:
-        node.operand, node.type = stored(operand, node.to), node.to
+        node.operand, node.type = to_stored(operand, node.to), node.to
         return node
-    return op(node.loc, "widen", stored(operand, node.to)) if node.to.size == 4 else real(operand)
+    return (
+        make_float_op(node.loc, "widen", to_stored(operand, node.to))
+        if node.to.size == 4
+        else to_double(operand)
+    )
 
 
-def aggregate(node, symbol):
+def type_float_aggregation(node, symbol) -> None:
     """Choose the function of floating-point values for @a = f(value), and convert the value for it."""
     from pydtrace.dlang.builtins.float_aggregations import ROWS  # few programs have such
 
@@ -97,9 +119,9 @@ def aggregate(node, symbol):
     if call.row.is_float:
         return  # typed before
     if row is None:  # a distribution, of the integer part
-        call.args[0] = stored(call.args[0], t.INT64)
+        call.args[0] = to_stored(call.args[0], t.INT64)
     elif known is None or known.is_float:
-        call.args[0] = row.operand(real(call.args[0]))
+        call.args[0] = row.convert_operand(to_double(call.args[0]))
         call.row = row
     else:
         message = f"@{symbol.name} has integers since its first use"

@@ -7,7 +7,14 @@ declares by a name is meant first.  Members are where the kernel has them, which
 Source of the format: Linux Documentation/bpf/btf.rst.
 """
 
+from __future__ import annotations
+
 from pydtrace.program import d_types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 INT, POINTER, ARRAY, STRUCT, UNION, ENUM, FORWARD, TYPEDEF, FLOAT, ENUM64 = (
     1,
@@ -21,51 +28,51 @@ INT, POINTER, ARRAY, STRUCT, UNION, ENUM, FORWARD, TYPEDEF, FLOAT, ENUM64 = (
     16,
     19,
 )
-_SAME = frozenset(
+_QUALIFIERS = frozenset(
     [9, 10, 11, 18]
 )  # volatile, const, restrict, tags of types: as what they are put before
 _KINDS = {"struct": STRUCT, "union": UNION, "enum": ENUM}
 _SIGNED, _BOOL = 1, 4  # of an integer's encoding
 _ORDER = ("unsigned", "signed", "short", "char", "int", "long", "_Bool")
 _TYPEDEFS = frozenset(["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"])
-_DEEPEST = 8  # unnamed structs in unnamed structs
+_NESTING_MAX = 8  # unnamed structs in unnamed structs
 
 
-class KernelTypes:
+class KernelTypeResolver:
     """structs: engine/kernel/kernel_structs.KernelBtf."""
 
-    def __init__(self, structs):
+    def __init__(self, structs: Any) -> None:
         self._structs = structs
-        self._known = {}
+        self._types = {}
 
-    def tagged(self, kind, tag):
+    def find_tagged(self, kind: str, tag: str) -> t.Record | None:
         """The type that `struct tag` and its like is in the kernel, or None."""
         ident = self._structs.find_type(_KINDS[kind], tag)
-        return ident and self._type(ident)
+        return ident and self._find_type(ident)
 
-    def typedef(self, name):
+    def find_typedef(self, name: str) -> None:
         """The kernel's type of this name, or None.  Of those that D has not, only such are looked for whose names say that they are
         types: a variable may be called as one of the kernel's thousands."""
         if not name.endswith("_t") and name.removeprefix("__") not in _TYPEDEFS:
             return None
         ident = self._structs.find_type(TYPEDEF, name)
-        return ident and self._type(ident)
+        return ident and self._find_type(ident)
 
-    def enumerator(self, name):
+    def find_enumerator(self, name: str) -> None:
         """The value of one of the kernel's enumerators, or None."""
         return self._structs.enumerator_value(name)
 
-    def tracepoint(self, name):
+    def tracepoint_types(self, name: str):
         """[type] of what a raw tracepoint is given, or None where that is not known."""
         found = self._structs.tracepoint_types(name)
-        return found and [self._type(of) for of in found]
+        return found and [self._find_type(of) for of in found]
 
-    def system_call(self, name):
+    def syscall_types(self, name: str) -> list[t.Type]:
         """[type] of a system call's arguments, or None where that is not known."""
         found = self._structs.syscall_types(name)
-        return found and [self._spoken(words) for words in found]
+        return found and [self._parse_c_type(words) for words in found]
 
-    def _spoken(self, text):
+    def _parse_c_type(self, text: str) -> t.Type:
         """The type that C's words for it mean; of what has no meaning here, a number or an address."""
         words = [
             word
@@ -77,7 +84,7 @@ class KernelTypes:
         if words == ["unsigned"]:
             found = t.make_typedef("unsigned", t.UINT)
         elif words[0] in _KINDS:
-            found = self.tagged(*words[:2])
+            found = self.find_tagged(*words[:2])
         else:
             name = " ".join(words)
             ident = (
@@ -85,33 +92,33 @@ class KernelTypes:
                 if name in t.BASIC or name in t.TYPEDEFS
                 else self._structs.find_type(TYPEDEF, name)
             )
-            found = t.BASIC.get(name) or t.TYPEDEFS.get(name) or ident and self._type(ident)
+            found = t.BASIC.get(name) or t.TYPEDEFS.get(name) or ident and self._find_type(ident)
         found = found or (t.VOID if pointers else t.INT64)
         for _ in range(pointers):
             found = t.Pointer(found)
         return found
 
-    def _type(self, ident):
-        found = self._known.get(ident)
+    def _find_type(self, ident: int) -> t.Type:
+        found = self._types.get(ident)
         if found is None:
-            found = self._known[ident] = self._make(ident)
+            found = self._types[ident] = self._make_type(ident)
         return found
 
-    def _make(self, ident):
+    def _make_type(self, ident: int) -> t.Type:
         row = ident and self._structs.read_type(ident)
         if not row:
             return t.VOID
-        if row.kind in _SAME:
-            return self._type(row.type)
+        if row.kind in _QUALIFIERS:
+            return self._find_type(row.type)
         if row.kind == TYPEDEF:
-            of = self._type(row.type)
+            of = self._find_type(row.type)
             return t.make_typedef(row.name, of) if not (of.is_void or of.is_function) else of
         if row.kind == POINTER:
-            to = self._type(row.type)
+            to = self._find_type(row.type)
             return t.FUNCTION_POINTER if to is t.FUNCTION else t.Pointer(to)
-        return _MAKERS.get(row.kind, _function)(self, ident, row)
+        return _MAKERS.get(row.kind, _make_function)(self, ident, row)
 
-    def _integer(self, _, row):
+    def _make_integer(self, _: int, row: Any) -> t.Integer:
         encoding = self._structs.read_word(row.place) >> 24
         words = [word for word in _ORDER for _ in range(row.name.split().count(word))]
         spelled = " ".join(word for word in words if word != "int" or len(words) == 1)
@@ -120,14 +127,14 @@ class KernelTypes:
             spelled = base if encoding & _SIGNED else f"unsigned {base}"
         return t.make_typedef(row.name, t.BASIC[spelled])
 
-    def _real(self, _, row):
+    def _make_float(self, _: int, row: Any) -> t.Float:
         return t.FLOATS["float" if row.size == 4 else "double"]
 
-    def _array(self, _, row):
+    def _make_array(self, _: int, row: Any) -> t.Array:
         of, _, count = self._structs.read_words(row.place, 3)
-        return t.Array(self._type(of), count)
+        return t.Array(self._find_type(of), count)
 
-    def _enumeration(self, _, row):
+    def _make_enum(self, _: int, row: Any) -> t.Enum:
         made = t.Enum(row.name or None)
         width = 3 if row.kind == ENUM64 else 2
         made.values = {
@@ -136,42 +143,48 @@ class KernelTypes:
         }
         return made
 
-    def _forward(self, _, row):
+    def _make_forward(self, _: int, row: Any) -> t.Record:
         kind = "union" if row.flag else "struct"
         ident = self._structs.find_type(_KINDS[kind], row.name)
-        return self._type(ident) if ident else t.Record(kind, row.name)
+        return self._find_type(ident) if ident else t.Record(kind, row.name)
 
-    def _record(self, ident, row):
+    def _make_record(self, ident: int, row: Any) -> t.Record:
         made = t.Record("struct" if row.kind == STRUCT else "union", row.name or "(anon)")
-        self._known[ident] = made  # before its members, which may point to it
-        made.body = t.KernelBody(lambda: self._fields(row), row.size)
+        self._types[ident] = made  # before its members, which may point to it
+        made.body = t.KernelBody(lambda: self._read_fields(row), row.size)
         return made
 
-    def _fields(self, row, base=0, depth=0):
+    def _read_fields(self, row: Any, base: int = 0, depth: int = 0) -> dict[str, t.Field]:
         """{name: Field}; those of unnamed structs in it, too.  base: where it begins, in bits."""
         found = {}
         for name, of, place in self._structs.read_members(row, 3):
             bits, place = (place >> 24, place & 0xFFFFFF) if row.flag else (0, place)
-            text, type = self._structs.read_text(name), self._type(of)
-            if not text and type.is_record and depth < _DEEPEST:
+            text, type = self._structs.read_text(name), self._find_type(of)
+            if not text and type.is_record and depth < _NESTING_MAX:
                 found.update(
-                    self._fields(self._structs.read_type(self._behind(of)), base + place, depth + 1)
+                    self._read_fields(
+                        self._structs.read_type(self._skip_qualifiers(of)), base + place, depth + 1
+                    )
                 )
             elif text:
-                found[text] = _field(text, type, base + place, bits)
+                found[text] = _make_field(text, type, base + place, bits)
         return found
 
-    def _behind(self, ident):
+    def _skip_qualifiers(self, ident: int) -> int:
         """The id of the type behind qualifiers."""
         row = self._structs.read_type(ident)
-        return self._behind(row.type) if row.kind in _SAME or row.kind == TYPEDEF else ident
+        return (
+            self._skip_qualifiers(row.type)
+            if row.kind in _QUALIFIERS or row.kind == TYPEDEF
+            else ident
+        )
 
 
-def _function(*_):
+def _make_function(*_: Any) -> t.Function:
     return t.FUNCTION
 
 
-def _field(name, type, place, bits):
+def _make_field(name: str, type: t.Type, place: int, bits: int) -> t.Field:
     """place: in bits."""
     if not bits:
         return t.Field(name, type, place // 8)
@@ -182,12 +195,12 @@ def _field(name, type, place, bits):
 
 
 _MAKERS = {
-    INT: KernelTypes._integer,
-    ARRAY: KernelTypes._array,
-    STRUCT: KernelTypes._record,
-    UNION: KernelTypes._record,
-    ENUM: KernelTypes._enumeration,
-    ENUM64: KernelTypes._enumeration,
-    FORWARD: KernelTypes._forward,
-    FLOAT: KernelTypes._real,
+    INT: KernelTypeResolver._make_integer,
+    ARRAY: KernelTypeResolver._make_array,
+    STRUCT: KernelTypeResolver._make_record,
+    UNION: KernelTypeResolver._make_record,
+    ENUM: KernelTypeResolver._make_enum,
+    ENUM64: KernelTypeResolver._make_enum,
+    FORWARD: KernelTypeResolver._make_forward,
+    FLOAT: KernelTypeResolver._make_float,
 }

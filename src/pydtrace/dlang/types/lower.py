@@ -8,9 +8,16 @@ the keys of an element that is read and written are first stored in this-> varia
 compiler's own, unless evaluating them twice changes nothing.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, constants, float_nodes
 from pydtrace.dlang.variable_table import Variable
 from pydtrace.program import d_types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 # Nodes that may be evaluated twice, if all below them may.
 _PURE = frozenset(
@@ -30,110 +37,114 @@ _PURE = frozenset(
 )
 
 
-def lower(unit):
+def lower_unit(unit: ast.Unit) -> ast.Unit:
     """Lower all clauses; returns the unit."""
     lowerer = Lowerer()
     for item in unit.items:
         if type(item) is ast.Clause:
-            item.loc.source.budget.place = item.loc
+            item.loc.source.limits.location = item.loc
             if item.predicate is not None:
-                item.predicate = lowerer.expr(item.predicate)
+                item.predicate = lowerer.lower_expr(item.predicate)
             for statement in item.body or ():
-                lowerer.statement(statement)
+                lowerer.lower_statement(statement)
     return unit
 
 
 class Lowerer:
-    def __init__(self):
+    def __init__(self) -> None:
         self.temporaries = 0
 
-    def statement(self, statement):
+    def lower_statement(self, statement: ast.Node) -> None:
         if type(statement) is ast.AggStmt:
-            statement.args = self.all(statement.args)
-            statement.agg.keys = self.all(statement.agg.keys)
+            statement.args = self.lower_all(statement.args)
+            statement.agg.keys = self.lower_all(statement.agg.keys)
         elif type(statement.expr) is ast.IncDec:
-            statement.expr = self.step(statement.expr)
+            statement.expr = self.lower_step(statement.expr)
         else:
-            statement.expr = self.expr(statement.expr)
+            statement.expr = self.lower_expr(statement.expr)
 
-    def all(self, nodes):
-        return [self.expr(node) for node in nodes]
+    def lower_all(self, nodes: list[ast.Expr]) -> list[ast.Expr]:
+        return [self.lower_expr(node) for node in nodes]
 
-    def expr(self, node):
+    def lower_expr(self, node: ast.Expr) -> ast.Expr:
         """Lower an expression and all below it."""
         kind = type(node)
         if kind is ast.Binary:
-            node.left, node.right = self.expr(node.left), self.expr(node.right)
+            node.left, node.right = self.lower_expr(node.left), self.lower_expr(node.right)
         elif kind is ast.Unary:
-            node.operand = self.expr(node.operand)
+            node.operand = self.lower_expr(node.operand)
         elif kind is ast.Cast:
-            node.operand = self.expr(node.operand)
+            node.operand = self.lower_expr(node.operand)
             if node.type.is_void:
                 return node.operand
         elif kind is ast.AssocRef:
-            node.keys = self.all(node.keys)
+            node.keys = self.lower_all(node.keys)
         elif kind in (ast.Deref, ast.AddressOf, ast.Stringof):
-            node.operand = self.expr(node.operand)
+            node.operand = self.lower_expr(node.operand)
         elif kind is ast.MemberRef:
-            node.base = self.expr(node.base)
+            node.base = self.lower_expr(node.base)
         elif kind is ast.ElementRef:
-            node.base, node.index = self.expr(node.base), self.expr(node.index)
+            node.base, node.index = self.lower_expr(node.base), self.lower_expr(node.index)
         elif kind is ast.Xlate:
             for conversion in node.conversions:
-                conversion.value = self.expr(conversion.value)
+                conversion.value = self.lower_expr(conversion.value)
         elif kind in (ast.Call, ast.FloatOp):
-            node.args = self.all(node.args)
+            node.args = self.lower_all(node.args)
         elif kind is ast.Ternary:
-            node.cond = self.expr(node.cond)
-            node.then, node.otherwise = self.expr(node.then), self.expr(node.otherwise)
+            node.cond = self.lower_expr(node.cond)
+            node.then, node.otherwise = self.lower_expr(node.then), self.lower_expr(node.otherwise)
         elif kind is ast.Comma:
-            node.parts = self.all(node.parts)
+            node.parts = self.lower_all(node.parts)
         elif kind is ast.IncDec:
-            return self.step(node) if node.prefix else self.step_after(node)
+            return self.lower_step(node) if node.prefix else self.lower_postfix(node)
         elif kind is ast.Assign:
-            return self.assign(node)
+            return self.lower_assign(node)
         return node
 
-    def assign(self, node):
+    def lower_assign(self, node: ast.Assign) -> ast.Assign:
         if node.op != "=":
-            return self.update(node, node.op[:-1], self.expr(node.value))
-        node.target, node.value = self.expr(node.target), self.expr(node.value)
+            return self.lower_compound(node, node.op[:-1], self.lower_expr(node.value))
+        node.target, node.value = self.lower_expr(node.target), self.lower_expr(node.value)
         return node
 
-    def step(self, node):
+    def lower_step(self, node: ast.IncDec) -> ast.Assign:
         """++x and --x, and where the value is not used x++ and x--."""
-        return self.update_of(node, node.operand, node.op[0], self.one(node))
+        return self.make_update(node, node.operand, node.op[0], self.make_step(node))
 
-    def step_after(self, node):
+    def lower_postfix(self, node: ast.IncDec) -> ast.Cast:
         """x++ is (x = x + 1) - 1, cut to x's type as x itself is."""
         back = "-" if node.op == "++" else "+"
-        after = self.step(node)
-        value = self.binary(node, back, after, self.one(node))
+        after = self.lower_step(node)
+        value = self.make_binary(node, back, after, self.make_step(node))
         found = ast.Cast(node.loc, value, None)
         found.type = node.type
         return found
 
     @staticmethod
-    def one(node):
+    def make_step(node: ast.IncDec) -> ast.IntLit:
         """What ++ adds: to a pointer the size of what it points to."""
         step = t.embedded_size(node.type.to) if node.type.is_pointer else 1
-        return constants.literal(node.loc, step, t.INT)
+        return constants.make_literal(node.loc, step, t.INT)
 
-    def update(self, node, op, value):
-        return self.update_of(node, node.target, op, value)
+    def lower_compound(self, node: ast.Assign, op: str, value: ast.IntLit) -> ast.Assign:
+        return self.make_update(node, node.target, op, value)
 
-    def update_of(self, node, target, op, value):
+    def make_update(
+        self, node: ast.Expr, target: ast.Expr, op: str, value: ast.IntLit
+    ) -> ast.Assign:
         """target = target op value"""
         stores = []
         if type(target) is ast.AssocRef:
-            target.keys = self.all(target.keys)
-            if assigns(value) or not all(pure(key) for key in target.keys):
-                target.keys = [self.store(key, stores) for key in target.keys]
+            target.keys = self.lower_all(target.keys)
+            if has_assignment(value) or not all(is_pure(key) for key in target.keys):
+                target.keys = [self.store_key(key, stores) for key in target.keys]
         elif type(target) is not ast.Var:
-            target = self.expr(target)
-            if assigns(value) or not all(pure(below) for below in parts_of(target)):
-                self.fix(target, stores)
-        found = ast.Assign(node.loc, "=", target, self.binary(node, op, target, value))
+            target = self.lower_expr(target)
+            if has_assignment(value) or not all(
+                is_pure(below) for below in iter_deciding_parts(target)
+            ):
+                self.fix_target(target, stores)
+        found = ast.Assign(node.loc, "=", target, self.make_binary(node, op, target, value))
         found.type = node.type
         if not stores:
             return found
@@ -142,28 +153,29 @@ class Lowerer:
         return comma
 
     @staticmethod
-    def binary(node, op, left, right):
+    def make_binary(node: ast.Expr, op: str, left: ast.Expr, right: ast.IntLit) -> ast.Binary:
         """In the type of the left side, whose sign decides, as in dtrace."""
         if t.is_real(left.type):
-            return float_nodes.stored(
-                float_nodes.op(node.loc, op, float_nodes.real(left), right), left.type
+            return float_nodes.to_stored(
+                float_nodes.make_float_op(node.loc, op, float_nodes.to_double(left), right),
+                left.type,
             )
         found = ast.Binary(node.loc, op, left, right)
         found.type = found.common = left.type
         return found
 
-    def fix(self, target, stores):
+    def fix_target(self, target, stores) -> None:
         """Store what decides which object `target` is, so that it can be evaluated twice."""
         while type(target) in (ast.MemberRef, ast.ElementRef):
             if type(target) is ast.ElementRef:
-                target.index = self.store(target.index, stores)
+                target.index = self.store_key(target.index, stores)
             target = target.base
         if type(target) is ast.Deref:
-            target.operand = self.store(target.operand, stores)
+            target.operand = self.store_key(target.operand, stores)
         elif type(target) is ast.AssocRef:
-            target.keys = [self.store(key, stores) for key in target.keys]
+            target.keys = [self.store_key(key, stores) for key in target.keys]
 
-    def store(self, key, stores):
+    def store_key(self, key, stores):
         """A variable that holds the value of a key; its assignment is added to `stores`."""
         if type(key) in (ast.IntLit, ast.StrLit):
             return key
@@ -176,7 +188,7 @@ class Lowerer:
         return again
 
 
-def parts_of(target):
+def iter_deciding_parts(target: ast.MemberRef) -> Iterator[Any]:
     """The expressions that decide which object in memory `target` is."""
     while type(target) in (ast.MemberRef, ast.ElementRef):
         if type(target) is ast.ElementRef:
@@ -188,14 +200,14 @@ def parts_of(target):
         yield from target.keys
 
 
-def assigns(node):
+def has_assignment(node: ast.IntLit) -> bool:
     """True if evaluating the node may change a variable."""
     if type(node) is ast.Assign:
         return True
-    return any(assigns(below) for below in children(node))
+    return any(has_assignment(below) for below in child_nodes(node))
 
 
-def children(node):
+def child_nodes(node: ast.Expr) -> Iterator[Any]:
     for field in node.fields:
         value = getattr(node, field)
         if isinstance(value, ast.Node):
@@ -204,6 +216,6 @@ def children(node):
             yield from value
 
 
-def pure(node):
+def is_pure(node: ast.Expr) -> bool:
     """True if evaluating the node a second time gives the same and does nothing else."""
-    return type(node) in _PURE and all(pure(below) for below in children(node))
+    return type(node) in _PURE and all(is_pure(below) for below in child_nodes(node))

@@ -5,26 +5,35 @@ In: typed nodes.  Out: nodes with conversions made explicit, or dtrace's errors.
 Always: nothing here types a node; the other files of the types pass call this one and not the other way round.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, beginner_hints, constants
 from pydtrace.dlang.builtins import prototypes
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
+    from .context import TypingContext
 
-def need_writable(node, op, target, where):
+
+def require_writable(node: ast.Expr, op: str, target: ast.Expr, where: str) -> None:
     if type(target) is ast.Builtin:
         message = f"operator {op} can only be applied to a writable variable"
         hint = f"{target.row.name} belongs to D"
         refuse("D_OP_WRITE", node.loc, message, f"== compares; {hint}" if op == "=" else hint)
-    if type(target) not in (ast.Var, ast.AssocRef) and not is_object(target):
+    if type(target) not in (ast.Var, ast.AssocRef) and not is_memory_object(target):
         refuse("D_OP_LVAL", node.loc, f"operator {op} requires modifiable lvalue {where}")
 
 
-def is_null_for(node, other):
+def is_null_for(node: ast.IntLit, other: t.String) -> bool:
     return other.is_string and type(node) is ast.IntLit and node.value == 0
 
 
-def incompatible(node, a, op, b, hint=None):
+def refuse_incompatible(
+    node: ast.Expr, a: ast.Expr | None, op: str, b: ast.Expr, hint=None
+) -> None:
     message = f'operands have incompatible types: "{a}" {op} "{b}"'
     if op == "=" and isinstance(a, t.Dynamic):
         kind = "scalar" if type(node.target) is ast.Var else "associative array"
@@ -32,36 +41,44 @@ def incompatible(node, a, op, b, hint=None):
         if b is t.AGGREGATING:
             hint = "an aggregation's name begins with @: @name = count()"
     if hint is None and type(node) in (ast.Assign, ast.Binary):
-        hint = beginner_hints.incompatible(
+        hint = beginner_hints.hint_for_operands(
             *((node.target, node.value) if type(node) is ast.Assign else (node.left, node.right))
         )
     refuse("D_OP_INCOMPAT", node.loc, message, hint)
 
 
-def floating(c, *types):
+def are_floats(c: TypingContext, *types: t.Type) -> bool:
     """Whether an operator has floating-point values among its operands, and may have."""
     if "pyusdt" not in c.names.options or not any(map(t.is_real, types)):
         return False
     return all(type.is_integer or t.is_real(type) for type in types)
 
 
-def convert(node, to):
+def convert_node(node: ast.Expr, to: t.Type) -> ast.Expr:
     """The node as a value of type `to`, where that changes it."""
     source = node.type
     if to.is_string and not source.is_string and t.is_text(source):
-        return as_text(node.loc, node)
+        return make_stringof(node.loc, node)
     if to.is_pointer and source.is_array:
-        return decay(node)
-    if not (to.is_integer and source.is_integer) or not constants.cuts(source, to):
+        return decay_array(node)
+    if not (to.is_integer and source.is_integer) or not constants.changes_register(source, to):
         return node
     if type(node) is ast.IntLit:
-        return constants.literal(node.loc, constants.convert(node.value, source, to), to)
+        return constants.make_literal(node.loc, constants.convert_value(node.value, source, to), to)
     found = ast.Cast(node.loc, node, None)
     found.type = to
     return found
 
 
-def check_arguments(node, name, what, params, args, required, varargs):
+def check_arguments(
+    node: ast.Expr,
+    name: str,
+    what: str,
+    params: list[t.Type | None],
+    args: list[ast.Expr],
+    required: int,
+    varargs: bool,
+) -> None:
     """Compare arguments or keys with their prototype."""
     count, limit, at = len(args), len(params), ""
     if varargs:
@@ -82,21 +99,21 @@ def check_arguments(node, name, what, params, args, required, varargs):
             "D_PROTO_LEN",
             node.loc,
             message,
-            prototypes.signature(called) if what == "argument" else None,
+            prototypes.usage_hint(called) if what == "argument" else None,
         )
     word = "key" if what == "key" else "argument"
     for number, (param, arg) in enumerate(zip(params, args), 1):
-        if param is not None and not fits(param, arg):
+        if param is not None and not is_assignable(param, arg):
             message = f"{name} {word} #{number} is incompatible with prototype:\n"
             message += f"\tprototype: {param}\n\t{word:>9}: {arg.type}"
             error = CompileError(
-                "D_PROTO_ARG", arg.loc, message, argument_hint(name, what, param, arg)
+                "D_PROTO_ARG", arg.loc, message, find_argument_hint(name, what, param, arg)
             )
             error.mark = node.loc.mark
             raise error
 
 
-def argument_hint(name, what, param, arg):
+def find_argument_hint(name: str, what: str, param: t.Type, arg: ast.Expr):
     if what == "key":
         return "its first use decided the types of its keys"
     if name.startswith("copyinstr") and arg.type.is_string:
@@ -108,7 +125,7 @@ def argument_hint(name, what, param, arg):
     return None
 
 
-def fits(param, arg):
+def is_assignable(param: t.Type, arg: ast.Expr) -> bool:
     """True if an argument, or what is assigned, goes with a type."""
     if param.is_integer and arg.type.is_integer or t.is_text(param) and t.is_text(arg.type):
         return True
@@ -116,70 +133,75 @@ def fits(param, arg):
         return t.are_compatible(param, arg.type)
     if isinstance(arg.type, t.Dynamic):
         return False
-    return param is arg.type or pointers_fit(None, arg, param)
+    return param is arg.type or are_pointers_compatible(None, arg, param)
 
 
-def is_object(node):
+def is_memory_object(node: ast.Expr) -> bool:
     """Whether a node is something in memory, of which & could be taken."""
     kind = type(node)
     if kind in (ast.Deref, ast.ElementRef):
         return True
     if kind is ast.MemberRef:
-        return kind is ast.MemberRef and is_object(node.base)
+        return kind is ast.MemberRef and is_memory_object(node.base)
     return kind in (ast.Var, ast.AssocRef) and not (node.type.is_string or node.type.is_integer)
 
 
-def typed(node, type):
+def with_type(node: ast.Expr, type: t.Type) -> ast.Expr:
     node.type = type
     return node
 
 
-def decay(node):
+def decay_array(node: ast.Expr) -> ast.Expr:
     """The node, or a pointer to its first element where it is an array."""
     if not node.type.is_array:
         return node
-    return typed(ast.AddressOf(node.loc, node), t.Pointer(node.type.to))
+    return with_type(ast.AddressOf(node.loc, node), t.Pointer(node.type.to))
 
 
-def points(type):
-    to = referenced(type)
+def is_movable_pointer(type: t.Type) -> bool:
+    to = referenced_type(type)
     return to is not None and has_size(to)
 
 
-def as_text(loc, operand):
+def make_stringof(loc: Location, operand: ast.Expr) -> ast.Stringof:
     """A string that begins at an address or is an array of char."""
     if operand.type.is_array and not t.is_char(operand.type.to):
-        operand = decay(operand)
-    return typed(ast.Stringof(loc, operand), t.STRING)
+        operand = decay_array(operand)
+    return with_type(ast.Stringof(loc, operand), t.STRING)
 
 
-def referenced(type):
+def referenced_type(type: t.Type) -> t.Type | None:
     """What a pointer or an array refers to, else None."""
     if type.is_string:
         return t.CHAR
     return type.to if type.is_pointer or type.is_array else None
 
 
-def is_zero(node):
+def is_zero_constant(node: ast.Expr) -> bool:
     return type(node) is ast.IntLit and node.value == 0
 
 
-def pointers_fit(a, b, left=None):
+def are_pointers_compatible(a: ast.Expr | None, b: ast.Expr, left: t.Type | None = None) -> bool:
     """Whether two nodes are pointers to one type, one of which may be void, or a pointer and 0.  left: the
     type to take for the first one, which is not a node then."""
     left = left or a.type
     right = b.type
     if left.is_integer or right.is_integer:
-        if left.is_integer and (a is None or not is_zero(a)) or right.is_integer and not is_zero(b):
+        if (
+            left.is_integer
+            and (a is None or not is_zero_constant(a))
+            or right.is_integer
+            and not is_zero_constant(b)
+        ):
             return False
         other = right if left.is_integer else left
-        return not other.is_integer and referenced(other) is not None
-    x, y = referenced(left), referenced(right)
+        return not other.is_integer and referenced_type(other) is not None
+    x, y = referenced_type(left), referenced_type(right)
     if x is None or y is None:
         return False
     return x.is_void or y.is_void or x.is_enum or y.is_enum or t.are_compatible(x, y)
 
 
-def has_size(type):
+def has_size(type: t.Type) -> bool:
     """Whether a pointer to the type can be moved."""
     return not type.is_void and not type.is_function

@@ -6,31 +6,39 @@ Always: `a->b` is `(*a).b`; an array becomes a pointer (AddressOf) where a point
 pointer arithmetic is explicit.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, constants
 from pydtrace.dlang.builtins import SUBROUTINES
-from pydtrace.dlang.compile_errors import CompileError, refuse, unsupported
+from pydtrace.dlang.compile_errors import CompileError, refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 
 from . import probe_arguments, task_variables, templates
 from .operands import (
-    as_text,
-    convert,
-    decay,
-    is_object,
-    is_zero,
-    pointers_fit,
-    points,
-    referenced,
-    typed,
+    are_pointers_compatible,
+    convert_node,
+    decay_array,
+    is_memory_object,
+    is_movable_pointer,
+    is_zero_constant,
+    make_stringof,
+    referenced_type,
+    with_type,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
+    from ..variable_table import Variable
+    from .context import TypingContext
 
 
 # --- & and * -----------------------------------------------------------------------------
-def dereference(node, operand):
+def type_dereference(node: ast.Expr, operand: ast.Expr) -> ast.Expr:
     """*operand"""
-    to = referenced(operand.type)
+    to = referenced_type(operand.type)
     if isinstance(operand.type, t.Dynamic) and type(operand) is ast.Xlate:
-        return templates.translated(node.loc, operand)
+        return templates.make_translated(node.loc, operand)
     if to is None:
         hint = "copyinstr(address) reads a string of the process"
         refuse("D_DEREF_NONPTR", node.loc, "cannot dereference non-pointer type", hint)
@@ -40,55 +48,57 @@ def dereference(node, operand):
     if to.is_function:
         refuse("D_DEREF_FUNC", node.loc, "cannot dereference pointer to function")
     if operand.type.is_array or operand.type.is_string:
-        return element(node.loc, operand, constants.literal(node.loc, 0, t.INT))
-    return typed(ast.Deref(node.loc, operand), to)
+        return make_element(node.loc, operand, constants.make_literal(node.loc, 0, t.INT))
+    return with_type(ast.Deref(node.loc, operand), to)
 
 
-def address_of(node, operand):
+def type_address_of(node: ast.Unary, operand: ast.Expr) -> ast.AddressOf:
     """&operand"""
     kind = type(operand)
     if kind in (ast.Var, ast.AssocRef, ast.AggRef, ast.Builtin):
         refuse("D_ADDROF_VAR", node.loc, "cannot take address of dynamic variable")
     if isinstance(operand.type, t.Dynamic):
         refuse("D_ADDROF_VAR", node.loc, "cannot take address of dynamic object")
-    if not is_object(operand) or operand.type.is_array:
+    if not is_memory_object(operand) or operand.type.is_array:
         refuse("D_ADDROF_LVAL", node.loc, "unacceptable operand for unary & operator")
     if kind is ast.MemberRef and operand.field.width is not None:
         refuse("D_ADDROF_BITFIELD", node.loc, "cannot take address of bit-field")
-    return typed(ast.AddressOf(node.loc, operand), t.Pointer(operand.type))
+    return with_type(ast.AddressOf(node.loc, operand), t.Pointer(operand.type))
 
 
 # --- arithmetic --------------------------------------------------------------------------
-def add_pointers(node, left, right):
+def type_pointer_sum(node: ast.Binary, left: ast.Expr, right: ast.Expr) -> ast.Expr:
     """The types of + and - where an operand is a pointer; None where they do not go together."""
     a, b, op = left.type, right.type, node.op
-    a_points, b_points = points(a), points(b)
+    a_points, b_points = is_movable_pointer(a), is_movable_pointer(b)
     if a_points and b.is_integer:
         check_bounds(node, left, right)
-        node.left, node.right = decay(left), scaled(right, referenced(a))
+        node.left, node.right = decay_array(left), scale_operand(right, referenced_type(a))
         node.type = node.common = node.left.type
     elif a.is_integer and b_points and op == "+":
-        node.left, node.right = scaled(left, referenced(b)), decay(right)
+        node.left, node.right = scale_operand(left, referenced_type(b)), decay_array(right)
         node.type = node.common = node.right.type
-    elif a_points and b_points and op == "-" and pointers_fit(left, right):
-        node.left, node.right = decay(left), decay(right)
-        return difference(node, t.embedded_size(referenced(a)))
+    elif a_points and b_points and op == "-" and are_pointers_compatible(left, right):
+        node.left, node.right = decay_array(left), decay_array(right)
+        return make_difference(node, t.embedded_size(referenced_type(a)))
     else:
         return None
     if a.is_string or b.is_string:
-        return string_behind(node, *((left, right) if a.is_string else (right, left)))
+        return make_substring(node, *((left, right) if a.is_string else (right, left)))
     return node
 
 
-def string_behind(node, string, move):
+def make_substring(node: ast.Binary, string: ast.Expr, move: ast.Expr) -> ast.Call:
     """A string from a character on: substr() of it."""
     if node.op == "-":
-        unsupported(node.loc, "moving back in a string is", "substr() takes a part of a string")
-    found = ast.Call(node.loc, "substr", SUBROUTINES["substr"], [string, convert(move, t.INT)])
-    return typed(found, t.STRING)
+        refuse_unsupported(
+            node.loc, "moving back in a string is", "substr() takes a part of a string"
+        )
+    found = ast.Call(node.loc, "substr", SUBROUTINES["substr"], [string, convert_node(move, t.INT)])
+    return with_type(found, t.STRING)
 
 
-def scaled(node, to):
+def scale_operand(node: ast.Expr, to: t.Integer) -> ast.Expr:
     """An integer, multiplied by the size of what a pointer refers to."""
     size = t.embedded_size(to)
     if not size:
@@ -96,20 +106,20 @@ def scaled(node, to):
     if size == 1:
         return node
     if type(node) is ast.IntLit:
-        return constants.literal(node.loc, node.value * size, t.LONG)
-    found = ast.Binary(node.loc, "*", node, constants.literal(node.loc, size, t.LONG))
+        return constants.make_literal(node.loc, node.value * size, t.LONG)
+    found = ast.Binary(node.loc, "*", node, constants.make_literal(node.loc, size, t.LONG))
     found.type = found.common = t.LONG
     return found
 
 
-def difference(node, size):
+def make_difference(node: ast.Binary, size: int) -> ast.Binary:
     node.type = node.common = t.TYPEDEFS["ptrdiff_t"]
-    found = ast.Binary(node.loc, "/", node, constants.literal(node.loc, size, t.LONG))
+    found = ast.Binary(node.loc, "/", node, constants.make_literal(node.loc, size, t.LONG))
     found.type = found.common = node.type
     return found
 
 
-def check_bounds(node, array, index):
+def check_bounds(node: ast.Expr, array: ast.Expr, index: ast.Expr) -> None:
     """Refuse a constant index outside a declared array."""
     if not array.type.is_array or type(array) is ast.AssocRef or type(index) is not ast.IntLit:
         return
@@ -125,15 +135,15 @@ def check_bounds(node, array, index):
 
 
 # --- [] . and -> -------------------------------------------------------------------------
-def subscript(c, node, base):
+def type_subscript(c: TypingContext, node: ast.Index, base: ast.Expr) -> ast.Expr:
     """base[key], base being no associative array."""
     if len(node.keys) > 1:
         name = getattr(getattr(base, "symbol", None), "name", None)
-        what = f"{'scalar' if name else 'operator'} {name or operator_of(base)}"
+        what = f"{'scalar' if name else 'operator'} {name or operator_name(base)}"
         refuse("D_ARR_BADREF", node.loc, f"cannot access {what} as an associative array")
-    index = c.value(node.keys[0])
+    index = c.type_value(node.keys[0])
     a, b = base.type, index.type
-    if isinstance(a, t.Dynamic) or not points(a) and not a.is_integer:
+    if isinstance(a, t.Dynamic) or not is_movable_pointer(a) and not a.is_integer:
         refuse("D_OP_INCOMPAT", node.loc, f'operands have incompatible types: "{a}" + "{b}"')
     if a.is_integer:
         if not b.is_integer:
@@ -144,35 +154,35 @@ def subscript(c, node, base):
         refuse("D_OP_INCOMPAT", node.loc, f'operands have incompatible types: "{a}" + "{b}"')
     if a.is_array or a.is_string:
         check_bounds(node, base, index)
-        return element(node.loc, base, index)
+        return make_element(node.loc, base, index)
     move = ast.Binary(node.loc, "+", base, index)
-    return dereference(node, add_pointers(move, base, index))
+    return type_dereference(node, type_pointer_sum(move, base, index))
 
 
-def operator_of(node):
+def operator_name(node):
     names = {ast.Deref: "*", ast.ElementRef: "*", ast.AddressOf: "&", ast.MemberRef: "."}
     return names.get(type(node)) or getattr(node, "op", "()")
 
 
-def element(loc, base, index):
-    return typed(ast.ElementRef(loc, base, index), referenced(base.type))
+def make_element(loc: Location, base: ast.Expr, index: ast.Expr) -> ast.ElementRef:
+    return with_type(ast.ElementRef(loc, base, index), referenced_type(base.type))
 
 
-def select(c, node):
+def type_select(c: TypingContext, node: ast.Select) -> ast.Expr:
     """base.name and base->name"""
-    if task_variables.is_task(c, node):
-        return task_variables.task_variable(c, node)
-    if probe_arguments.is_named(c, node):
-        return probe_arguments.named_argument(c, node)
+    if task_variables.is_task_variable(c, node):
+        return task_variables.type_task_variable(c, node)
+    if probe_arguments.is_named_argument(c, node):
+        return probe_arguments.type_named_argument(c, node)
     try:
-        base = node.base = c.value(node.base)
+        base = node.base = c.type_value(node.base)
     except CompileError as error:
-        error.hint = probe_arguments.meant(node) or error.hint
+        error.hint = probe_arguments.hint_for_argument(node) or error.hint
         raise
     if type(base) is ast.Xlate:
-        return templates.translated_member(c, node, base)
+        return templates.type_translated_member(c, node, base)
     if node.op == "->":
-        record = pointed_record(node, base.type)
+        record = require_record_pointer(node, base.type)
     else:
         record = base.type
         if not record.is_record:
@@ -186,14 +196,14 @@ def select(c, node):
         refuse("D_OP_INCOMPLETE", node.loc, message, f"define {record} with its members")
     field = fields.get(node.name)
     if field is None:
-        hint = c.names.similar(node.name, fields)
+        hint = c.names.suggest_name(node.name, fields)
         refuse("D_TYPE_MEMBER", node.loc, f"{node.name} is not a member of {record}", hint)
     if node.op == "->":
-        base = typed(ast.Deref(node.loc, base), record)
-    return typed(ast.MemberRef(node.loc, base, field), field.value_type)
+        base = with_type(ast.Deref(node.loc, base), record)
+    return with_type(ast.MemberRef(node.loc, base, field), field.value_type)
 
 
-def pointed_record(node, type):
+def require_record_pointer(node: ast.Select, type: t.Pointer) -> t.Record:
     if not type.is_pointer:
         hint = (
             "cast the address to a pointer: ((struct name *)arg0)->member"
@@ -209,50 +219,50 @@ def pointed_record(node, type):
 
 
 # --- memory of alloca() ------------------------------------------------------------------
-def allocated(node):
+def find_origins(node: ast.Expr) -> set[bool]:
     """Whether a pointer leads into memory of alloca() or copyin(), {True, False} for either, empty where its
     origin is not told: NULL, a variable that was not assigned yet, an array."""
     kind = type(node)
     if not node.type.is_pointer:
-        return set() if is_zero(node) or not node.type.is_integer else {False}
+        return set() if is_zero_constant(node) or not node.type.is_integer else {False}
     if kind is ast.Call:
         return {node.row.allocates}
     if kind in (ast.Var, ast.AssocRef):
-        return {node.symbol.allocated} - {None}
+        return {node.symbol.is_allocated} - {None}
     if (
         kind is ast.Ternary
     ):  # where one leads to memory of alloca(), any other branch does not, NULL too
-        return (allocated(node.then) or {False}) | (allocated(node.otherwise) or {False})
+        return (find_origins(node.then) or {False}) | (find_origins(node.otherwise) or {False})
     if kind is ast.Binary:
-        return allocated(node.left if node.left.type.is_pointer else node.right)
+        return find_origins(node.left if node.left.type.is_pointer else node.right)
     if kind in (ast.Cast, ast.IncDec):
-        return allocated(node.operand)
-    return allocated(node.value) if kind is ast.Assign else set()
+        return find_origins(node.operand)
+    return find_origins(node.value) if kind is ast.Assign else set()
 
 
-def check_allocated(node, symbol, value):
+def check_origins(node: ast.Assign, symbol: Variable, value: ast.Expr) -> None:
     """Refuse a variable that is given pointers into memory of alloca() and other ones."""
-    origins = allocated(value) if value.type.is_pointer else ()
+    origins = find_origins(value) if value.type.is_pointer else ()
     if len(origins) > 1:
         message = "ternary conditional with alloca and non-alloca branches cannot be assigned to a variable"
         refuse("D_ALLOCA_INCOMPAT", node.loc, message, "use two variables")
     for origin in origins:
-        if symbol.allocated not in (None, origin):
+        if symbol.is_allocated not in (None, origin):
             message = f"{symbol.name}: cannot reuse the same identifier for both alloca and non-alloca allocations"
             refuse("D_ALLOCA_INCOMPAT", node.loc, message, "use two variables")
-        symbol.allocated = origin
+        symbol.is_allocated = origin
 
 
 # --- stringof ----------------------------------------------------------------------------
-def stringof(c, node):
-    operand = c.operand(node.operand)
+def type_stringof(c: TypingContext, node: ast.Stringof) -> ast.Expr:
+    operand = c.type_operand(node.operand)
     kind = operand.type
     if kind.is_string:  # NULL is a fault: such a string is kept apart from its operand
         return (
             operand
             if operand.__class__ in (ast.StrLit, ast.Builtin)
-            else typed(ast.Stringof(node.loc, operand), t.STRING)
+            else with_type(ast.Stringof(node.loc, operand), t.STRING)
         )
     if not (t.is_scalar(kind) or kind.is_array):
         refuse("D_STRINGOF_TYPE", node.loc, f"cannot apply stringof to a value of type {kind}")
-    return as_text(node.loc, operand)
+    return make_stringof(node.loc, operand)

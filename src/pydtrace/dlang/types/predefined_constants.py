@@ -4,11 +4,17 @@
 In: a name.  Out: its symbols.Inline, or None.  Always: looked up only when a program uses the name.
 """
 
+from __future__ import annotations
+
 import os
 
 from pydtrace.dlang import ast, constants
 from pydtrace.dlang.variable_table import Inline
 from pydtrace.program import d_types as t
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
 
 _FAULTS = (
     "UNKNOWN",
@@ -28,7 +34,7 @@ _CONSTANTS = {
     "PR_MODEL_ILP32": 1, "PR_MODEL_LP64": 2,
     **{f"DTRACEFLT_{name}": number for number, name in enumerate(_FAULTS)},
 }  # fmt: skip
-NAMES = ("cwd", "root")  # dtrace 2.0 does not know them either
+UNKNOWN_PATHS = ("cwd", "root")  # dtrace 2.0 does not know them either
 # Indexes of uregs[].
 _REGISTERS = {
     "x86_64": "R15 R14 R13 R12 RBP RBX R11 R10 R9 R8 RAX RCX RDX RSI RDI ERR RIP CS RFL RSP SS DS ES FS GS TRAPNO",
@@ -53,10 +59,10 @@ _OTHER_NAMES = {
 _CHARS = ("PR_MODEL_ILP32", "PR_MODEL_LP64")
 
 
-def _value(name):
+def _find_value(name: str) -> int | None:
     found = _CONSTANTS.get(name)
     if name.startswith("R_"):
-        return register(name[2:])
+        return find_register(name[2:])
     if found is None and name.isupper() and name.isalnum():
         if name.startswith("SIG"):
             import signal as numbers
@@ -69,25 +75,25 @@ def _value(name):
     return found
 
 
-def registers():
+def register_names():
     """The names of the machine's registers, in the order of uregs[]."""
     return _REGISTERS.get(os.uname().machine, "").split()
 
 
-def register(name):
+def find_register(name: str):
     """The index of one in uregs[], or None."""
-    name, known = _OTHER_NAMES.get(name, name), registers()
+    name, known = _OTHER_NAMES.get(name, name), register_names()
     return known.index(name) if name in known else None
 
 
-def inline(name, loc):
+def find_constant(name: str, loc: Location) -> Inline | None:
     """The constant of this name, or None."""
-    if name in NAMES:
+    if name in UNKNOWN_PATHS:
         text = ast.StrLit(loc, b"<unknown>")
         text.type = t.STRING
         return Inline(name, "scalar", t.STRING, None, text, loc, True)
-    value = _value(name)
+    value = _find_value(name)
     if value is None:
         return None
     type = t.CHAR if name in _CHARS else t.INT
-    return Inline(name, "scalar", type, None, constants.literal(loc, value, type), loc, True)
+    return Inline(name, "scalar", type, None, constants.make_literal(loc, value, type), loc, True)

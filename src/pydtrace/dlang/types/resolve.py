@@ -7,30 +7,40 @@ Always: D makes variables when they are first assigned, in the order of the prog
 same Names serves the parser and then the types pass; messages are dtrace's.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, beginner_hints, constants
 from pydtrace.dlang.builtins import VARIABLES, prototypes
-from pydtrace.dlang.builtins.unsupported import ABSENT
-from pydtrace.dlang.compile_errors import CompileError, refuse, unsupported
-from pydtrace.dlang.compiler_limits import Budget
-from pydtrace.dlang.variable_table import Aggregation, Variable, kind_of
+from pydtrace.dlang.builtins.unsupported import UNSUPPORTED
+from pydtrace.dlang.compile_errors import CompileError, refuse, refuse_unsupported
+from pydtrace.dlang.compiler_limits import SizeLimits
+from pydtrace.dlang.variable_table import Aggregation, Variable, variable_kind
 from pydtrace.program import d_types as t
 
 from . import predefined_constants
 
-_SYMBOLS = "symbols of the kernel and of programs have no values here; sym(), usym() and uaddr() give the names of addresses"
-_ARRAYS = {"args": "args[0] is the probe's first argument", "uregs": "uregs[R_RIP] is a register"}
-_KEEP = 3  # how unlike a name may be, of those that a hint offers
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
+    from ..variable_table import Inline
+
+_SYMBOL_HINT = "symbols of the kernel and of programs have no values here; sym(), usym() and uaddr() give the names of addresses"
+_ARRAY_HINTS = {
+    "args": "args[0] is the probe's first argument",
+    "uregs": "uregs[R_RIP] is a register",
+}
+_DISTANCE_MAX = 3  # how unlike a name may be, of those that a hint offers
 
 
-def absent(loc, name, shown):
+def refuse_absent(loc: Location, name: str, shown: str) -> None:
     """Refuse a name of D's for which there is nothing here, with the reason."""
-    unsupported(loc, f"{shown} is", ABSENT[name])
+    refuse_unsupported(loc, f"{shown} is", UNSUPPORTED[name])
 
 
-class Names:
+class ProgramNames:
     """What the files of this folder enter (declarations.py, definitions.py) and look up."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.options = {}  # the program's; the compiler puts its own here
         self.typedefs = dict(t.TYPEDEFS)
         self.included = (
@@ -40,26 +50,26 @@ class Names:
         self.tags = {}  # "struct s", "enum e" … -> its type
         self.inlines = {}  # name -> symbols.Inline; enumerators are such too
         self.translators = []
-        self.probes = None  # a function that gives all probes there are; see probes.by_number
-        self.told = None  # a function: what is known of the arguments of a probe description's probes, engine/signatures.Told
+        self.list_probes = None  # a function that gives all probes there are; see probes.by_number
+        self.reported_arguments = None  # a function: what is known of the arguments of a probe description's probes, engine/signatures.Told
         self.pragmas = []  # (pragma, name, Location) about names that are not known yet
         self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
         self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
         self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
         self.aggregations = {}
-        self.budget = Budget()
+        self.limits = SizeLimits()
         self.mentioned = set()  # names that stood where only a variable can
 
-    def kernels(self, name):
+    def find_kernel_type(self, name: str) -> None:
         """The type that the kernel calls so, or None."""
         if self.kernel is None or name in self.typedefs:
             return None
-        return self.kernel.typedef(name)
+        return self.kernel.find_typedef(name)
 
-    def mention(self, name):
+    def note_mention(self, name: str) -> None:
         self.mentioned.add(name)
 
-    def check_pragmas(self):
+    def check_pragmas(self) -> None:
         """Refuse pragmas about names that the program has not defined."""
         for pragma, name, loc in self.pragmas:
             if name not in self.scopes["global"] and name not in self.inlines:
@@ -69,7 +79,7 @@ class Names:
                 )
         self.pragmas = []
 
-    def is_known(self, name):
+    def is_known(self, name: str):
         """True if a word can only be a variable, a constant or a function."""
         return (
             self.is_builtin(name)
@@ -80,13 +90,13 @@ class Names:
 
     # --- names in clauses ---------------------------------------------------------
 
-    def is_function(self, name):
+    def is_function(self, name: str) -> bool:
         """Whether a name is a function's: of D's, or under -x pyusdt of pyusdt's own."""
         return name in prototypes.FUNCTIONS and (
-            name not in prototypes.OWN or "pyusdt" in self.options
+            name not in prototypes.EXTENSIONS or "pyusdt" in self.options
         )
 
-    def is_builtin(self, name):
+    def is_builtin(self, name: str) -> bool:
         return (
             name in VARIABLES
             or self.is_function(name)
@@ -95,21 +105,21 @@ class Names:
             or name in ("self", "this")
         )
 
-    def inline(self, name, loc=None):
+    def find_inline(self, name: str, loc: Location | None = None) -> Inline | None:
         """The symbols.Inline of a name, or None."""
-        return self.parameters.get(name) or self.inlines.get(name) or self.constant_of(name, loc)
+        return self.parameters.get(name) or self.inlines.get(name) or self.find_constant(name, loc)
 
-    def constant_of(self, name, loc):
+    def find_constant(self, name: str, loc: Location | None) -> Inline | None:
         """The symbols.Inline of a constant that belongs to every program, or None."""
         if (
             name in self.scopes["global"]
             or name in VARIABLES
-            or not (name[:1].isupper() or name in predefined_constants.NAMES)
+            or not (name[:1].isupper() or name in predefined_constants.UNKNOWN_PATHS)
         ):
             return None
-        return predefined_constants.inline(name, loc)
+        return predefined_constants.find_constant(name, loc)
 
-    def scalar(self, node, create=False):
+    def resolve_scalar(self, node: ast.Ident, create: bool = False) -> ast.Expr:
         """The Var or Builtin that an Ident stands for, as a scalar; or the value that the kernel's enumerator of this name has, where
         nothing else is called so."""
         name, loc = node.name, node.loc
@@ -120,51 +130,51 @@ class Names:
             return found
         symbol = self.scopes["global"].get(name)
         if symbol is not None and symbol.keys is not None:
-            self.bad_reference(loc, "associative array", name, "scalar")
+            self.refuse_reference(loc, "associative array", name, "scalar")
         if symbol is None:
             self.refuse_reserved(node)
             if not create:
-                value = self.kernel and self.kernel.enumerator(name)
+                value = self.kernel and self.kernel.find_enumerator(name)
                 if value is not None:
-                    return constants.literal(
+                    return constants.make_literal(
                         loc, value, t.INT if -(1 << 31) <= value < 1 << 31 else t.LONG
                     )
                 message = f"failed to resolve {name}: Unknown variable name"
-                refuse("D_IDENT_UNDEF", loc, message, self.unknown(name))
-            symbol = self.create("global", name, loc)
+                refuse("D_IDENT_UNDEF", loc, message, self.hint_for_unknown(name))
+            symbol = self.create_variable("global", name, loc)
         found = ast.Var(loc, symbol)
         found.type = symbol.type
         return found
 
-    def unknown(self, name):
+    def hint_for_unknown(self, name: str) -> str:
         """A hint for a name that nothing defines."""
         if name in self.aggregations:
             return f"the aggregation is @{name}"
-        found = beginner_hints.unknown_name(name) or self.similar(name)
+        found = beginner_hints.hint_for_name(name) or self.suggest_name(name)
         return (
             found
             or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
         )
 
-    def refuse_reserved(self, node):
+    def refuse_reserved(self, node: ast.Ident) -> None:
         """Refuse a name that is D's, but not a variable that pyusdt has."""
         name, loc = node.name, node.loc
         if "`" in name:
             self.refuse_symbol(name, loc)
         if name in ("self", "this"):
-            self.bad_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
+            self.refuse_reference(loc, "pointer", name, "scalar", f"{name}->name is a variable")
         if self.is_function(name):
             kind = prototypes.FUNCTIONS[name][0]
-            self.bad_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
-        if name in _ARRAYS:
-            self.bad_reference(loc, "associative array", name, "scalar", _ARRAYS[name])
+            self.refuse_reference(loc, kind, name, "scalar", f"call it: {name}(…)")
+        if name in _ARRAY_HINTS:
+            self.refuse_reference(loc, "associative array", name, "scalar", _ARRAY_HINTS[name])
         if name in prototypes.OTHER_ARRAYS:
-            absent(loc, name, f"{name}[]")
+            refuse_absent(loc, name, f"{name}[]")
         if name in prototypes.OTHER_VARIABLES:
-            absent(loc, name, f"the variable {name}")
+            refuse_absent(loc, name, f"the variable {name}")
 
     @staticmethod
-    def refuse_symbol(name, loc):
+    def refuse_symbol(name: str, loc: Location) -> None:
         """Refuse module`name."""
         module = name.partition("`")[0]
         why = (
@@ -172,42 +182,42 @@ class Names:
             if module in ("", "C", "D", *_kernel_modules())
             else "Module is no longer loaded"
         )
-        refuse("D_IDENT_UNDEF", loc, f"failed to resolve {name}: {why}", _SYMBOLS)
+        refuse("D_IDENT_UNDEF", loc, f"failed to resolve {name}: {why}", _SYMBOL_HINT)
 
-    def bad_reference(self, loc, kind, name, wanted, hint=None):
+    def refuse_reference(self, loc: Location, kind: str, name: str, wanted, hint=None) -> None:
         message = f"{kind} '{name}' may not be referenced as {wanted}"
         refuse("D_IDENT_BADREF", loc, message, hint)
 
-    def create(self, scope, name, loc):
+    def create_variable(self, scope: str, name: str, loc: Location) -> Variable:
         symbol = self.scopes[scope][name] = Variable(scope, name, loc)
         return symbol
 
-    def scoped(self, node):
+    def resolve_scoped(self, node: ast.ScopedName) -> Variable:
         """The symbol of self->x or this->x, made where it is first mentioned."""
         if "`" in node.name:
             refuse(
                 "D_IDENT_UNDEF",
                 node.loc,
                 f"failed to resolve {node.name}: Unknown variable name",
-                _SYMBOLS,
+                _SYMBOL_HINT,
             )
-        return self.scopes[node.scope].get(node.name) or self.create(
+        return self.scopes[node.scope].get(node.name) or self.create_variable(
             node.scope, node.name, node.loc
         )
 
-    def aggregation(self, name, loc, create=False):
+    def resolve_aggregation(self, name: str, loc: Location, create: bool = False) -> Aggregation:
         found = self.aggregations.get(name)
         if found is None:
             if not create:
                 message = f"failed to resolve @{name}: Unknown variable name"
-                like = self.similar(f"@{name}", [f"@{each}" for each in self.aggregations])
+                like = self.suggest_name(f"@{name}", [f"@{each}" for each in self.aggregations])
                 refuse(
                     "D_IDENT_UNDEF", loc, message, like or f"assign it first: @{name} = count();"
                 )
             found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
         return found
 
-    def need_function(self, loc, callee):
+    def require_function(self, loc: Location, callee: ast.Ident) -> None:
         """Check that what is called is a function of D."""
         if type(callee) is not ast.Ident:
             refuse("D_FUNC_IDENT", loc, "function designator is not of function type")
@@ -216,18 +226,20 @@ class Names:
             return
         symbol = self.scopes["global"].get(name)
         if symbol is not None or self.is_builtin(name):
-            kind = "scalar" if symbol is None else kind_of(symbol.keys)
+            kind = "scalar" if symbol is None else variable_kind(symbol.keys)
             message = f"{kind} '{name}' may not be referenced as a function"
             refuse("D_FUNC_IDKIND", loc, message)
-        hint = "-x pyusdt allows it: D has no such function" if name in prototypes.OWN else None
+        hint = (
+            "-x pyusdt allows it: D has no such function" if name in prototypes.EXTENSIONS else None
+        )
         hint = (
             hint
-            or beginner_hints.unknown_function(name)
-            or self.similar(name, prototypes.FUNCTIONS)
+            or beginner_hints.hint_for_function(name)
+            or self.suggest_name(name, prototypes.FUNCTIONS)
         )
         refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
-    def similar(self, name, among=None):
+    def suggest_name(self, name: str, among=None):
         """A hint that names the nearest known name; of two that are as near that of the same letters."""
         if among is None:
             among = [
@@ -237,11 +249,11 @@ class Names:
                 *(f"self->{n}" for n in self.scopes["self"]),
             ]
             among += [f"this->{n}" for n in self.scopes["this"]]
-        best, least = None, min(_KEEP, len(name) // 2 + 1)
+        best, least = None, min(_DISTANCE_MAX, len(name) // 2 + 1)
         for known in among:
             if known.rpartition(">")[2] == name:
                 return f"did you mean {known}?"
-            away = distance(name, known, least)
+            away = edit_distance(name, known, least)
             if away < least or (away == least and best and sorted(known) == sorted(name)):
                 best, least = known, away
         return f"did you mean {best}?" if best else None
@@ -256,7 +268,7 @@ def _kernel_modules():
         return ["vmlinux"]
 
 
-def distance(a, b, limit):
+def edit_distance(a, b, limit):
     """The number of letters to change, or of neighbours to swap, that make `a` into `b`; `limit`
     where it is not less."""
     if abs(len(a) - len(b)) >= limit or len(a) > 64:

@@ -7,11 +7,18 @@ first argument of the probes that have one, and another of profile-n.
 Always: no probe without `proc` is let through, since another argument would be taken for it.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program.program import SAMPLED_PROC
 
 from . import calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..front.source_text import Location
+    from .context import TypingContext
 
 SCOPE = "task"
 _WITH_PROC = {
@@ -21,7 +28,7 @@ _WITH_PROC = {
 }  # how the names of probes begin: which argument is `proc`
 
 
-def is_task(c, node):
+def is_task_variable(c: TypingContext, node: ast.Expr) -> bool:
     """Whether a node is `task->x`, and D knows no other `task`."""
     if (
         type(node) is not ast.Select
@@ -30,13 +37,15 @@ def is_task(c, node):
         or node.base.name != SCOPE
     ):
         return False
-    return SCOPE not in c.names.scopes["global"] and c.names.inline(SCOPE) is None
+    return SCOPE not in c.names.scopes["global"] and c.names.find_inline(SCOPE) is None
 
 
-def task_variable(c, node, keys=(), read=False):
+def type_task_variable(c: TypingContext, node: ast.Expr, keys=(), read: bool = False):
     """The AssocRef of `task->x`, or of `task->x[keys]`."""
-    symbol = c.names.scopes[SCOPE].get(node.name) or c.names.create(SCOPE, node.name, node.loc)
-    which = {_argument(probe.name) for probe in c.probes}
+    symbol = c.names.scopes[SCOPE].get(node.name) or c.names.create_variable(
+        SCOPE, node.name, node.loc
+    )
+    which = {_find_proc_argument(probe.name) for probe in c.probes}
     if None in which or len(which) > 1:
         hint = "user_trace-i4s4 and user_trace-n… do, or else profile-n; elsewhere use self->, or an array with a key of your own"
         refuse(
@@ -46,23 +55,23 @@ def task_variable(c, node, keys=(), read=False):
             hint,
         )
     found = ast.AssocRef(
-        node.loc, symbol, [ast.Ident(node.loc, "pid"), proc(node.loc, *which), *keys]
+        node.loc, symbol, [ast.Ident(node.loc, "pid"), make_proc_call(node.loc, *which), *keys]
     )
     if symbol.keys is None:
         symbol.keys = ()
     if read:
-        c.need_known(found)
+        c.require_known(found)
     found.keys = calls.type_keys(c, found, symbol, str(symbol))
     found.type = symbol.type
     return found
 
 
-def _argument(name):
+def _find_proc_argument(name: str):
     """Of the probes of a name the number of the one that is `proc`, or None."""
     return next(
         (argument for begin, argument in _WITH_PROC.items() if name.startswith(begin)), None
     )
 
 
-def proc(loc, argument=0):
+def make_proc_call(loc: Location, argument: int = 0) -> ast.Call:
     return ast.Call(loc, ast.Ident(loc, "copyinstr"), None, [ast.Ident(loc, f"arg{argument}")])

@@ -9,32 +9,38 @@ the predicate is tried first.  What dtrace finds only when it generates a clause
 checked after the whole clause is typed.
 """
 
+from __future__ import annotations
+
 from pydtrace.dlang import ast, float_nodes
 from pydtrace.dlang.builtins import prototypes
-from pydtrace.dlang.code.argument_demand import walk
+from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
 
 from . import aggregation_parameters
-from .action_order import Flow
+from .action_order import ActionOrder
 from .calls import type_call
-from .context import Typing
+from .context import TypingContext
 from .expressions import RULES
-from .operands import floating
+from .operands import are_floats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .resolve import ProgramNames
 
 _UNDEFINED = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
 
 
-def check(unit, names):
+def check_unit(unit: ast.Unit, names: ProgramNames) -> ast.Unit:
     """Type all clauses of a program; returns the unit."""
     for item in unit.items:
         if type(item) is ast.Clause:
-            names.budget.place = item.loc
-            check_clause(Typing(names, RULES, item.probes), item)
+            names.limits.location = item.loc
+            check_clause(TypingContext(names, RULES, item.probes), item)
     return unit
 
 
-def check_clause(c, clause):
+def check_clause(c: TypingContext, clause: ast.Clause) -> None:
     body = clause.body or []
     try:
         type_actions(c, body)
@@ -45,35 +51,35 @@ def check_clause(c, clause):
         c.misplaced = []
         type_actions(c, body)
     type_predicate(c, clause)
-    flow = Flow()
+    order = ActionOrder()
     if c.misplaced:
-        refuse_misplaced(c, flow, body, c.misplaced)
+        refuse_misplaced(c, order, body, c.misplaced)
     for i, statement in enumerate(body):
-        body[i] = finished(c, flow, statement)
+        body[i] = finish_statement(c, order, statement)
 
 
-def type_actions(c, body):
-    with Region("action list"):
+def type_actions(c: TypingContext, body: list[ast.ExprStmt]) -> None:
+    with ErrorRegion("action list"):
         for statement in body:
             statement.expr = type_statement(c, statement.expr)
 
 
-def type_statement(c, expr):
+def type_statement(c: TypingContext, expr: ast.Expr) -> ast.Expr:
     """Type a statement's expression; an action may stand here."""
     if type(expr) is ast.Call:
         return type_call(c, expr, used=True)
     if type(expr) is ast.AggRef:
         return RULES[ast.AggRef](c, expr)
-    return c.value(expr)
+    return c.type_value(expr)
 
 
-def type_predicate(c, clause):
+def type_predicate(c: TypingContext, clause: ast.Clause) -> None:
     if clause.predicate is None:
         return
-    with Region("predicate"):
-        clause.predicate = predicate = c.value(clause.predicate)
-        if floating(c, predicate.type):
-            clause.predicate = predicate = float_nodes.truth(predicate)
+    with ErrorRegion("predicate"):
+        clause.predicate = predicate = c.type_value(clause.predicate)
+        if are_floats(c, predicate.type):
+            clause.predicate = predicate = float_nodes.to_truth_value(predicate)
         if not t.is_scalar(predicate.type):
             message = "predicate result must be of scalar type"
             hint = 'compare the string with ""' if predicate.type.is_string else None
@@ -83,13 +89,15 @@ def type_predicate(c, clause):
 # --- what is checked after the clause is typed ----------------------------------------
 
 
-def refuse_misplaced(c, flow, body, misplaced):
+def refuse_misplaced(
+    c: TypingContext, order: ActionOrder, body: list[ast.ExprStmt], misplaced
+) -> None:
     """An action inside an expression is refused, unless a statement before it is worse."""
     first = min(misplaced, key=lambda node: node.loc.start)
     for i, statement in enumerate(body):
         if statement.loc.start > first.loc.start:
             break
-        body[i] = finished(c, flow, statement)
+        body[i] = finish_statement(c, order, statement)
     kind = prototypes.FUNCTIONS[first.name][0]
     message = (
         f"{kind} {first.name}( ) may not be called from a D expression (D program context required)"
@@ -101,69 +109,71 @@ def refuse_misplaced(c, flow, body, misplaced):
     refuse("D_CG_EXPR", first.loc, message, hint)
 
 
-def finished(c, flow, statement):
+def finish_statement(c: TypingContext, order: ActionOrder, statement: ast.ExprStmt) -> ast.Node:
     """The statement for code generation."""
     expr = statement.expr
     if type(expr) is ast.Call:
         kind = prototypes.FUNCTIONS[expr.name][0]
         if kind == prototypes.ACTION:
-            expr.row.follow(flow, expr)
+            expr.row.check_order(order, expr)
             expr.row.check(expr)
         elif kind == prototypes.AGGREGATING:
-            refuse_misplaced(c, flow, (), [expr])
+            refuse_misplaced(c, order, (), [expr])
     elif type(expr) is ast.Assign and type(expr.target) is ast.AggRef:
-        return aggregation_statement(c, flow, statement, expr)
+        return make_aggregation_statement(c, order, statement, expr)
     elif type(expr) is ast.AggRef:
         hint = f"assign it: @{expr.symbol.name} = count();"
         refuse("D_AGG_NULL", expr.loc, f"expression has null effect: @{expr.symbol.name}", hint)
     elif isinstance(expr.type, t.Dynamic):
         hint = "use a member of what is translated, or assign the whole"
         refuse("D_CG_DYN", expr.loc, "expression cannot evaluate to result of dynamic type", hint)
-    follow_functions(c, flow, expr)
+    order_functions(c, order, expr)
     return statement
 
 
-def follow_functions(c, flow, expr):
+def order_functions(c: TypingContext, order: ActionOrder, expr: ast.Expr) -> None:
     """Add the destructive functions that an expression calls: what an action may not follow, they may not."""
-    for node in walk(expr) if c.destructive else ():
+    for node in walk_nodes(expr) if c.destructive else ():
         if (
             type(node) is ast.Call
             and prototypes.FUNCTIONS[node.name][0] == prototypes.FUNCTION
-            and node.row.destructive
+            and node.row.is_destructive
         ):
-            flow.act(node, True, True)
+            order.add_action(node, True, True)
 
 
-def aggregation_statement(c, flow, statement, assign):
+def make_aggregation_statement(
+    c: TypingContext, order: ActionOrder, statement: ast.ExprStmt, assign: ast.Assign
+) -> ast.AggStmt:
     call = assign.value
     row, args = call.row, call.args
-    if args and not t.is_scalar(args[0].type) and not floating(c, args[0].type):
+    if args and not t.is_scalar(args[0].type) and not are_floats(c, args[0].type):
         hint = (
             "aggregate a number; a string can be a key: @[s] = count()"
             if args[0].type.is_string
             else None
         )
         refuse("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
-    flow.aggregation(statement)
-    follow_functions(c, flow, assign)
+    order.add_aggregation(statement)
+    order_functions(c, order, assign)
     for key in assign.target.keys:
-        if type(key) is ast.Call and key.row.as_key:
-            key.row = key.row.as_key(key, c.names.options)
-    args = aggregation_parameters.split(call, assign.target.symbol)
+        if type(key) is ast.Call and key.row.key_row:
+            key.row = key.row.key_row(key, c.names.options)
+    args = aggregation_parameters.split_arguments(call, assign.target.symbol)
     return ast.AggStmt(statement.loc, assign.target, call.name, row, args)
 
 
-class Region:
+class ErrorRegion:
     """What dtrace names the place of an error in a command-line clause."""
 
     __slots__ = ("name",)
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __enter__(self):
-        return self
+    def __enter__(self) -> None:
+        pass
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, CompileError) and error.region is None:
             error.region = self.name

@@ -185,9 +185,13 @@ class FrameReader:
         for field in fields[10:]:
             number, *said = field.split(b"\x05")
             action = clause.actions[_parse_index(number, clause.actions)]
-            if len(said) != (len(action.data) if action.row.said is None else action.row.said):
+            if len(said) != (
+                len(action.data)
+                if action.row.dtrace_value_count is None
+                else action.row.dtrace_value_count
+            ):
                 raise ValueError(f"{len(said)} values")
-            exiting = exiting or action.row.ends
+            exiting = exiting or action.row.ends_tracing
             for data, value in zip(action.data, said):
                 self._put_value(record, data, value)
             for data in action.data[
@@ -322,14 +326,14 @@ def _value_words(definition: AggDef, shown: bytes | int) -> Sequence[int]:
     value = _parse_integer(shown) if isinstance(shown, bytes) else shown
     if wrap_int64(value) != value:
         raise ValueError(f"{value} is no value")
-    words: Sequence[int] = definition.row.told(value)
+    words: Sequence[int] = definition.row.words_from_dtrace(value)
     return words
 
 
 def _bucket_counts(definition: AggDef, buckets: Iterable[Bucket]) -> list[int]:
     """What a map would hold of a histogram; buckets: [(label, count)]."""
     bounds = aggregation_values.bucket_bounds(definition.row, tuple(definition.params or ()))
-    place = {label: i for i, label in enumerate(definition.row.labels(bounds))}
+    place = {label: i for i, label in enumerate(definition.row.dtrace_labels(bounds))}
     below = bounds[0][1]
     if bounds[-1][1] is None and below is not None:
         place[">=", bounds[-1][0]] = len(bounds) - 1

@@ -71,7 +71,7 @@ def rewrite_script(
 def needs_raw_bytes(program: Program) -> bool:
     """Whether dtrace has to be told by -xrawbytes that bytes are no text."""
     return any(
-        action.row.any_value and not is_printable(data.type)
+        action.row.may_be_shown and not is_printable(data.type)
         for clause in program.clauses
         for action in clause.actions
         for data in action.data
@@ -123,7 +123,7 @@ def _rewrite_actions(clause: Clause, program: Program, mark: str) -> list[Edit]:
     closing = text.rindex("}", opening, clause.loc.end)
     if not clause.actions:
         return [(closing, closing, f" ; {head} {tail} ")]
-    if any(action.row.ends for action in clause.actions):
+    if any(action.row.ends_tracing for action in clause.actions):
         tail += " exit(0);"  # the status is in the record
     edits = [_rewrite_action(index, action, mark) for index, action in enumerate(clause.actions)]
     start, end, first = edits[0]  # nothing may be recorded before a speculate()
@@ -153,7 +153,7 @@ def _rewrite_action(index: int, action: Action, mark: str) -> Edit:
             rf'printf("\003{said}\005\002{mark}"{given}); {shown}; printf("\002{mark}")',
         )
     call = rf'printf("\003{said}"{given})'
-    if action.row.dtrace_does:
+    if action.row.is_done_by_dtrace:
         return loc.start, loc.start, f"{call}; "
     return loc.start, loc.end, call
 
@@ -161,12 +161,17 @@ def _rewrite_action(index: int, action: Action, mark: str) -> Edit:
 def _action_values(action: Action, text: str) -> tuple[list[tuple[Any, str]], str | None]:
     """([(type, expression)] of the action's values, what shows the one that comes last and can not be said, or None)"""
     row, types = action.row, [data.type for data in action.data]
-    if row.dtrace_shows:
+    if row.is_shown_by_dtrace:
         return [], text
     values = list(
-        zip(types, row.spelled(split_arguments(text)[(row.first or 0) + len(action.args) :]))
+        zip(
+            types,
+            row.dtrace_expressions(
+                split_arguments(text)[(row.first_recorded or 0) + len(action.args) :]
+            ),
+        )
     )
-    if row.any_value and not is_printable(types[-1]):
+    if row.may_be_shown and not is_printable(types[-1]):
         return values[:-1], f"trace({values[-1][1]})"
     if not all(map(is_printable, types)):
         raise EngineError(
@@ -246,9 +251,9 @@ def is_printable(type: Any) -> bool:
 
 def _snapshot_code(index: int, definition: AggDef, mark: str) -> str:
     """What says a snapshot of an aggregation."""
-    if definition.row.is_own:
+    if definition.row.is_extension:
         raise EngineError(
-            f"the dtrace engine does not have {definition.row.called}(): @{definition.name}"
+            f"the dtrace engine does not have {definition.row.function_name}(): @{definition.name}"
         )
     rows = (
         _table_code(index, definition, mark)

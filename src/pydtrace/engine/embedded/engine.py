@@ -129,7 +129,7 @@ class EmbeddedEngine(Engine):
         ]
         self._consumer = self._consumers[0]  # who does all but what a crew shares
         for clause in program.clauses:
-            exits = any(action.row.ends for action in clause.actions)
+            exits = any(action.row.ends_tracing for action in clause.actions)
             pauses = any(
                 action.args for action in clause.actions
             )  # what reads aggregations sees them as they are
@@ -193,7 +193,9 @@ class EmbeddedEngine(Engine):
             if not all(map(is_tracer_probe, clause.probes))
         ]
         if self.options.keys() & {"record", "keep"} or any(
-            action.row.ends or action.args for clause in foreign for action in clause.actions
+            action.row.ends_tracing or action.args
+            for clause in foreign
+            for action in clause.actions
         ):
             return []
         return [clause for clause in foreign if clause.counting]

@@ -67,7 +67,7 @@ def find_cheapest_nop() -> int:
     """Where in a site a uprobe costs least and harms nobody, as tried: 0, the plain nop, where none is replaced by a call that
     forked children survive.  Raises OSError where this user may attach no probes."""
     _trials[:] = [child for child in _trials if not _tracer.kernel_trial_ended(child)]
-    if not syscalls.has_uprobe_calls():
+    if not syscalls.has_uprobe_syscall():
         return 0
     fds = [os.memfd_create("pyusdt-site", os.MFD_CLOEXEC)]
     try:
@@ -107,7 +107,7 @@ class Attacher:
         version = kernel_version()
         self.method = method or ("multi" if version >= (6, 6) else "perf")
         self._place: int | None = None if nop5 is None else 0
-        if nop5 and version < _NOP10_ONLY and syscalls.has_uprobe_calls():
+        if nop5 and version < _NOP10_ONLY and syscalls.has_uprobe_syscall():
             self._place = _NOP5
         # before, a pid meant one thread, so the programs have to look themselves
         self.filters_pids = self.method == "multi" and version >= (6, 10)
@@ -128,7 +128,7 @@ class Attacher:
     ) -> int:
         """A program that attach() can attach.  Raises kernel.Refused."""
         attach_type = syscalls.ATTACH_UPROBE_MULTI if self.method == "multi" else 0
-        return syscalls.load(insns, map_fds, attach_type=attach_type, types=types)
+        return syscalls.load_program(insns, map_fds, attach_type=attach_type, types=types)
 
     def attach_uprobes(
         self,
@@ -167,18 +167,18 @@ class Attacher:
             )
             return
         for place in places:
-            event = syscalls.perf_uprobe(path, place.offset, place.semaphore, returns)
+            event = syscalls.open_perf_uprobe(path, place.offset, place.semaphore, returns)
             self.fds.append(event)
             self.fds.append(syscalls.link_perf(prog_fd, event, place.cookie))
 
     def attach_tracepoint(self, prog_fd: int, number: int, cookie: int) -> None:
         """Attach to one of the kernel's tracepoints, on every CPU."""
-        self.fds.append(syscalls.perf_tracepoint(number))
+        self.fds.append(syscalls.open_perf_tracepoint(number))
         self.fds.append(syscalls.link_perf(prog_fd, self.fds[-1], cookie))
 
     def attach_raw_tracepoint(self, prog_fd: int, name: str) -> None:
         """Attach to a raw tracepoint."""
-        self.fds.append(syscalls.raw_tracepoint(prog_fd, name))
+        self.fds.append(syscalls.open_raw_tracepoint(prog_fd, name))
 
     def attach_profile_timers(self, prog_fd: int, nanoseconds: int, cookie: int) -> None:
         """Run a program at a rate, on every CPU."""
@@ -196,7 +196,7 @@ class SelfFiredProgram:
     def __init__(
         self, insns: list[Insn], map_fds: Sequence[int], types: LoadedTypes | None = None
     ) -> None:
-        self.fd = syscalls.load(insns, map_fds, syscalls.RAW_TRACEPOINT, types=types)
+        self.fd = syscalls.load_program(insns, map_fds, syscalls.RAW_TRACEPOINT, types=types)
 
     def fire(self, ident: int, when: int = 0) -> None:
         """Run it now, in this process; `ident` is its probe's; when: its timestamp, 0 for the time that it is."""

@@ -62,7 +62,7 @@ class BpfLink:
     def _query_kernel(self, ident: int) -> None:
         """fdinfo tells of such a link from Linux 6.17 on, the link itself from 6.8 on."""
         try:
-            self.path, self.pid, counters = syscalls.uprobe_multi_info(ident)
+            self.path, self.pid, counters = syscalls.read_uprobe_multi(ident)
         except OSError:
             return
         self.places, self.counters = len(counters), sum(map(bool, counters))
@@ -109,7 +109,7 @@ class BpfTracer:
 
 def _read_drops(ident: int) -> int | None:
     try:
-        fd = syscalls.map_of(ident)
+        fd = syscalls.map_fd_by_id(ident)
     except OSError:
         return None
     try:

@@ -34,7 +34,7 @@ from pydtrace.bpf.insn import (
     mov_imm,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.program import program as p
 from pydtrace.symbols import elf
 
@@ -67,7 +67,7 @@ class CommandHold:
 
     def _attach_stop(self, attacher: Attacher, path: str, pid: int) -> None:
         """A program in the kernel stops it, and says so in the map."""
-        g, left = Code(), Label()
+        g, left = CodeBuilder(), Label()
         g.emit(
             call(GET_CURRENT_PID_TGID),
             alu_imm("rsh", R0, 32),
@@ -84,7 +84,7 @@ class CommandHold:
             mov_imm(R1, signal.SIGSTOP),
             call(SEND_SIGNAL),
         )
-        g.place(left)
+        g.place_label(left)
         g.emit(mov_imm(R0, 0), exit_())
         file = elf.ElfFile(path)
         try:

@@ -45,7 +45,7 @@ from pydtrace.bpf.insn import (
     store,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.engine import EngineError
 from pydtrace.program import program as p
 
@@ -106,26 +106,26 @@ class Descendants:
             ("sched_process_exit", self._emit_exit),
             ("sched_process_exec", self._emit_exec),
         ):
-            g = Code()
+            g = CodeBuilder()
             g.emit(mov(R6, R1))
             left = Label()
             code(g, left)
-            g.place(left)
+            g.place_label(left)
             g.emit(mov_imm(R0, 0), exit_())
             try:
-                program = syscalls.load(
+                program = syscalls.load_program(
                     g.finish(), (self.fd, self._files, self.wake_fd), syscalls.RAW_TRACEPOINT
                 )
                 try:
-                    self._links.append(syscalls.raw_tracepoint(program, tracepoint))
+                    self._links.append(syscalls.open_raw_tracepoint(program, tracepoint))
                 finally:
                     os.close(program)
-            except syscalls.Refused as error:
+            except syscalls.ProgramRejected as error:
                 raise EngineError(f"kernel engine: -x children: {error}") from None
             except OSError as error:
                 raise kernel_errors.make_step_error("raw", error, tracepoint) from None
 
-    def _emit_fork(self, g: Code, left: Label) -> None:
+    def _emit_fork(self, g: CodeBuilder, left: Label) -> None:
         """The child of a member is one.  (Threads have their process's id.)"""
         g.emit(load(8, R7, R6, 0))
         emit_read(g, 4, R7, self._raw.member_offset("task_struct", "tgid"))
@@ -140,7 +140,7 @@ class Descendants:
         )
         self._emit_store_member(g)
 
-    def _emit_exit(self, g: Code, left: Label) -> None:
+    def _emit_exit(self, g: CodeBuilder, left: Label) -> None:
         """A process that has ended is none: its id can become another's."""
         from .probes.raw_tracepoints import emit_last_thread_check
 
@@ -155,7 +155,7 @@ class Descendants:
             call(MAP_DELETE_ELEM),
         )
 
-    def _emit_exec(self, g: Code, left: Label) -> None:
+    def _emit_exec(self, g: CodeBuilder, left: Label) -> None:
         """A member has become another program: which, and whether it waits."""
         member = self._raw.member_offset
         g.emit(load(8, R7, R6, 0))
@@ -188,7 +188,7 @@ class Descendants:
                 jump_imm("jeq", R0, 0, known),
                 store_imm(4, R10, _VALUE, 0),
             )
-            g.place(known)
+            g.place_label(known)
         self._emit_store_member(g)
         g.emit(
             ld_map(R1, 2),
@@ -200,7 +200,7 @@ class Descendants:
         )
 
     @staticmethod
-    def _emit_member_check(g: Code, left: Label) -> None:
+    def _emit_member_check(g: CodeBuilder, left: Label) -> None:
         """To `left` where the process whose id is at _KEY is no member."""
         g.emit(
             ld_map(R1, 0),
@@ -211,7 +211,7 @@ class Descendants:
         )
 
     @staticmethod
-    def _emit_store_member(g: Code) -> None:
+    def _emit_store_member(g: CodeBuilder) -> None:
         g.emit(
             ld_map(R1, 0),
             mov(R2, R10),

@@ -314,7 +314,7 @@ class KernelEngine(Engine):
             return self._load_linked(
                 self._link_clauses(clauses, event, False), loader, self._linker.loop_starts
             )
-        except syscalls.Refused as error:
+        except syscalls.ProgramRejected as error:
             refused, places = error, self._linker.clause_starts
         if refused.error.errno != errno.EPERM:
             try:
@@ -324,7 +324,7 @@ class KernelEngine(Engine):
                     loader,
                     {start for start, _ in self._linker.clause_starts} | self._linker.loop_starts,
                 )
-            except (OSError, syscalls.Refused):
+            except (OSError, syscalls.ProgramRejected):
                 pass  # what was said first tells more
         raise kernel_errors.make_verifier_error(refused, places)
 
@@ -384,7 +384,7 @@ class KernelEngine(Engine):
             self._programs[key] = self._load_clauses(
                 clauses,
                 event,
-                lambda insns, fds, types: syscalls.load(insns, fds, prog_type, 0, types),
+                lambda insns, fds, types: syscalls.load_program(insns, fds, prog_type, 0, types),
             )
         return self._programs[key]
 
@@ -675,7 +675,7 @@ class KernelEngine(Engine):
         ]
         try:
             self._command_hold = CommandHold(self.attacher, paths[0], pid) if paths else None
-        except (OSError, BadFile, syscalls.Refused):
+        except (OSError, BadFile, syscalls.ProgramRejected):
             pass  # its first stacks may be unknown, which they say
 
     def _poll_held_command(self) -> bool:
@@ -735,7 +735,7 @@ class KernelEngine(Engine):
                 self._unwinder_maps.fd,
                 find_task_offsets(self._system_probes.kernel),
             )
-        except (OSError, syscalls.Refused):
+        except (OSError, syscalls.ProgramRejected):
             pass  # children are looked at when they fire
 
     def _request_unwind_data(self, pid: int) -> None:

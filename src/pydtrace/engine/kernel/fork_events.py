@@ -42,7 +42,7 @@ from pydtrace.bpf.insn import (
     store,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.unwind import python_frame_words as w
 from pydtrace.unwind import unwind_rows as u
 
@@ -74,26 +74,28 @@ class ForkEvents:
                 ("sched_process_fork", self._emit_fork),
                 ("sched_process_exit", self._emit_exit),
             ):
-                g, left = Code(), Label()
+                g, left = CodeBuilder(), Label()
                 g.emit(mov(R6, R1))
                 code(g, left)
-                g.place(left)
+                g.place_label(left)
                 g.emit(mov_imm(R0, 0), exit_())
-                program = syscalls.load(g.finish(), (parts, forked, ring), syscalls.RAW_TRACEPOINT)
+                program = syscalls.load_program(
+                    g.finish(), (parts, forked, ring), syscalls.RAW_TRACEPOINT
+                )
                 try:
-                    self._links.append(syscalls.raw_tracepoint(program, tracepoint))
+                    self._links.append(syscalls.open_raw_tracepoint(program, tracepoint))
                 finally:
                     os.close(program)
         except BaseException:
             self.close()
             raise
 
-    def _emit_process_id(self, g: Code, argument: int) -> None:
+    def _emit_process_id(self, g: CodeBuilder, argument: int) -> None:
         """r7 = the task of an argument; r0 = the id of its process."""
         g.emit(load(8, R7, R6, 8 * argument))
         emit_read(g, 4, R7, self._kernel.member_offset("task_struct", "tgid"))
 
-    def _emit_stamp(self, g: Code, argument: int) -> None:
+    def _emit_stamp(self, g: CodeBuilder, argument: int) -> None:
         """r8 = the stamp of the address space that the task of an argument has, as engine/kernel/unwind/bpf_python_unwinder.py makes it."""
         g.emit(load(8, R7, R6, 8 * argument))
         emit_read(g, 8, R7, self._mm)
@@ -102,11 +104,11 @@ class ForkEvents:
         g.emit(alu_imm("lsh", R0, 48), alu("xor", R8, R0))
 
     @staticmethod
-    def _emit_map_call(g: Code, helper: int, index: int, key: int) -> None:
+    def _emit_map_call(g: CodeBuilder, helper: int, index: int, key: int) -> None:
         """For the process whose id is at `key`."""
         g.emit(ld_map(R1, index), mov(R2, R10), alu_imm("add", R2, key), call(helper))
 
-    def _emit_fork(self, g: Code, left: Label) -> None:
+    def _emit_fork(self, g: CodeBuilder, left: Label) -> None:
         found, valid = Label(), Label()
         self._emit_process_id(g, 0)
         g.emit(store(4, R10, _PARENT, R0), mov(R8, R0))
@@ -116,11 +118,11 @@ class ForkEvents:
         g.emit(jump_imm("jne", R0, 0, found))
         self._emit_map_call(g, MAP_LOOKUP_ELEM, _FORKED, _PARENT)
         g.emit(jump_imm("jeq", R0, 0, left))
-        g.place(found)
+        g.place_label(found)
         g.emit(mov(R9, R0), load(8, R1, R9, u.WHOLE), jump_imm("jeq", R1, 0, left))
         self._emit_stamp(g, 0)
         g.emit(load(8, R1, R9, u.STAMP), jump_imm("jeq", R1, 0, valid), jump("jne", R1, R8, left))
-        g.place(valid)
+        g.place_label(valid)
         g.emit(mov(R3, R9), mov_imm(R4, 0))
         self._emit_map_call(g, MAP_UPDATE_ELEM, _FORKED, _CHILD)
         g.emit(jump_imm("jne", R0, 0, left))
@@ -143,7 +145,7 @@ class ForkEvents:
             call(RINGBUF_OUTPUT),
         )
 
-    def _emit_exit(self, g: Code, left: Label) -> None:
+    def _emit_exit(self, g: CodeBuilder, left: Label) -> None:
         emit_last_thread_check(g, self._kernel, left)
         self._emit_process_id(g, 0)
         g.emit(store(4, R10, _CHILD, R0))

@@ -13,7 +13,7 @@ import errno
 import os
 import re
 
-from pydtrace.bpf.verifier import calls_own
+from pydtrace.bpf.verifier import calls_pyusdt_helper
 from pydtrace.engine import EngineError, no_such_process
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ _INSTRUCTION = re.compile(r"^(\d+): \(", re.MULTILINE)
 def refuse_embedded_helpers(program: Program) -> None:
     """EngineError where a clause calls what only the embedded engine has."""
     for clause in program.clauses:
-        if calls_own(clause.code):
+        if calls_pyusdt_helper(clause.code):
             raise EngineError(
                 "the kernel engine can read neither Erlang terms nor JSON, cleans no paths, and has no "
                 "floating-point arithmetic (it prints, compares and takes min() and max() of doubles): "
@@ -168,5 +168,5 @@ def _find_line(log: str, places: list[tuple[int, Clause]]) -> str:
     start, clause = inside[-1]
     lines = [loc for first, loc in clause.lines if first <= int(instructions[-1]) - start]
     loc = lines[-1] if lines else clause.loc
-    line = loc.source.place(loc.mark)[1]
+    line = loc.source.find_position(loc.mark)[1]
     return f" for {loc.source.name or 'the command line'}, line {line}" if line else ""

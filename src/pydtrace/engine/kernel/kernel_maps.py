@@ -134,7 +134,7 @@ class KernelMaps:
                 bpf_python_unwinder.WALK_SIZE + bpf_native_unwinder.UNWIND_SIZE * tables
             )
             definitions += [*unwinder_maps.MAPS, *unwinder_maps.table_definitions() * tables]
-        self.indexes.state_of_all = self.state_size > kernel.PER_CPU_MOST
+        self.indexes.state_of_all = self.state_size > kernel.PER_CPU_VALUE_MAX
         if with_returns:
             self.indexes.leaving = len(definitions)
             definitions.append(return_check.PENDING_RETURNS_MAP)
@@ -221,7 +221,7 @@ class KernelMaps:
             {index: each for index, each in enumerate(self.program.maps) if index != p.MAP_STATE}
         ):
             try:
-                self.fds.append(kernel.map_of_maps([self.fds[index] for index in indexes]))
+                self.fds.append(kernel.create_map_of_maps([self.fds[index] for index in indexes]))
             except OSError as error:
                 raise kernel_errors.make_step_error("map", error) from None
             behind.update(
@@ -407,7 +407,7 @@ def _make_merge(program: Program, index: int) -> Callable[[bytes, int, int], byt
     """The rule for a map: f(values of all CPUs, bytes of one, distance between them) -> one value."""
     merged = next(
         (
-            aggregation.row.merged
+            aggregation.row.merge_words
             for aggregation in program.aggregations
             if aggregation.map == index
         ),

@@ -60,7 +60,7 @@ from pydtrace.bpf.insn import (
     store,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.engine import ERROR
 from pydtrace.program import program as p
 
@@ -120,7 +120,7 @@ _ANY_MEMORY = {
     112: 4,
     114: 45,
 }  # probe_read_user, probe_read_user_str: what reads the kernel's as well, by the address
-_FRAME = 9  # instructions of Emitter.prologue(): find the state block, leave it in r6
+_FRAME = 9  # instructions of Emitter.emit_prologue(): find the state block, leave it in r6
 _DIGITS = 10
 _CALL, _EXIT = call(0).opcode, exit_()
 
@@ -165,7 +165,7 @@ class MapIndexes:
         self.busy, self.preempt, self.namespace = busy, preempt, namespace
         self.state_of_all = False
 
-    def emit_pids(self, g: Code) -> None:
+    def emit_pids(self, g: CodeBuilder) -> None:
         """r0 = the running process's id in the upper half, its thread's in the lower; 0 for one of another namespace."""
         if self.namespace is None:
             g.emit(call(GET_CURRENT_PID_TGID))
@@ -282,12 +282,12 @@ class Linker:
         """The instructions for the clauses `indexes`, in this order.  apart: also a single clause is a function."""
         clauses = [self.program.clauses[index] for index in indexes]
         faulting = [clause for clause in clauses if self.errors and can_fault(clause.code)]
-        g = Code()
+        g = CodeBuilder()
         self.loop_starts, self._self_fired = set(), event.self_fired
         out, left = Label("out"), Label("left")
         self._emit_prologue(g, event, clauses, left)
         if event.return_point and event.return_point[0] == return_check.MARK:
-            g.place(left)
+            g.place_label(left)
             g.emit(mov_imm(R0, 0), exit_())
             self.clause_starts = []
             return g.finish()
@@ -309,32 +309,32 @@ class Linker:
             run(g, clause, out, calls)
             if clause in faulting:
                 self._emit_error_call(g, out, calls)
-        g.place(out)
+        g.place_label(out)
         g.emit(store_imm(8, R7, self.maps.busy, 0))
         self._emit_preempt(g, 1)
-        g.place(left)
+        g.place_label(left)
         g.emit(mov_imm(R0, 0), exit_())
         return self._append_functions(g.finish(), calls)
 
-    def _emit_call(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
+    def _emit_call(self, g: CodeBuilder, clause: p.Clause, out: Label, calls: CallSites) -> None:
         """Run a clause on the state block r7; to `out` after an exit() in it."""
         g.emit(mov(R1, R7))
         calls.append((len(g.insns), clause))
         g.emit(call_sub(0))
         self._emit_exit_check(g, clause, out)
 
-    def _emit_inline(self, g: Code, clause: p.Clause, out: Label, calls: CallSites) -> None:
+    def _emit_inline(self, g: CodeBuilder, clause: p.Clause, out: Label, calls: CallSites) -> None:
         """As _call, the clause's code in its place: of the calls that a firing makes each counts."""
         g.emit(mov(R1, R7))
         ended, start = Label(), len(g.insns)
         code, more = self._make_function(clause, start)
         calls += [(start + place, each) for place, each in more]
         g.emit(*[ja(ended) if insn == _EXIT else insn for insn in code])
-        g.place(ended)
+        g.place_label(ended)
         g.emit(mov(R7, R6))  # the clause's name for it
         self._emit_exit_check(g, clause, out)
 
-    def _emit_exit_check(self, g: Code, clause: p.Clause, out: Label) -> None:
+    def _emit_exit_check(self, g: CodeBuilder, clause: p.Clause, out: Label) -> None:
         """To `out` after an exit() in the clause, whose value is in r0; no probe fires any more then."""
         if has_exit(clause):
             following = Label()
@@ -344,9 +344,9 @@ class Linker:
                 store_imm(8, R1, 0, 0),
                 ja(out),
             )
-            g.place(following)
+            g.place_label(following)
 
-    def _emit_error_call(self, g: Code, out: Label, calls: CallSites) -> None:
+    def _emit_error_call(self, g: CodeBuilder, out: Label, calls: CallSites) -> None:
         """Fire ERROR if the clause before left a fault in the state block; to `out` after an exit() in it.  What a commit()
         leaves there is shorter."""
         following = Label()
@@ -357,7 +357,7 @@ class Linker:
         )
         calls.append((len(g.insns), None))
         g.emit(call_sub(0), jump_imm("jne", R0, 0, out))
-        g.place(following)
+        g.place_label(following)
 
     def _append_functions(self, insns: list[Insn], calls: CallSites) -> list[Insn]:
         """Put the clauses' code behind, as functions that get the state block, and the ERROR probe's firing."""
@@ -406,7 +406,7 @@ class Linker:
     def _make_error_function(self) -> tuple[list[Insn], CallSites]:
         """A function that fires the ERROR probe: its instructions, and what they call.  Its argument: the state block
         of the firing in which the fault was.  Its value: whether one of the clauses called exit()."""
-        g = Code()
+        g = CodeBuilder()
         calls: CallSites = []
         lost = Label("lost")
         g.emit(mov(R6, R1))
@@ -457,10 +457,10 @@ class Linker:
         for clause in self.errors:  # all of them, as in dtrace, also after an exit()
             following = Label()
             self._emit_call(g, clause, following, calls)
-            g.place(following)
+            g.place_label(following)
             g.emit(*[alu("or", R8, R0)] * has_exit(clause))
         g.emit(store_imm(8, R7, self.maps.busy, 0), mov(R0, R8), exit_())
-        g.place(lost)
+        g.place_label(lost)
         self._emit_count_drop(g)
         g.emit(mov_imm(R0, 0), exit_())
         return g.finish(), calls
@@ -468,7 +468,7 @@ class Linker:
     # --- the frame ---------------------------------------------------------------------
 
     def _emit_prologue(
-        self, g: Code, event: ProgramEvent, clauses: Sequence[p.Clause], left: Label
+        self, g: CodeBuilder, event: ProgramEvent, clauses: Sequence[p.Clause], left: Label
     ) -> None:
         """r6 = the context, r7 = a state block of our own; else to `left`."""
         g.emit(mov(R6, R1))
@@ -524,13 +524,13 @@ class Linker:
         lost, taken = Label(), Label()
         self._emit_take_block(g, lost)
         g.emit(ja(taken))
-        g.place(lost)
+        g.place_label(lost)
         self._emit_count_drop(g)
         self._emit_preempt(g, 1)
         g.emit(ja(left))
-        g.place(taken)
+        g.place_label(taken)
 
-    def _emit_take_block(self, g: Code, lost: Label) -> None:
+    def _emit_take_block(self, g: CodeBuilder, lost: Label) -> None:
         """r7 = a state block that is not busy, now ours; else to `lost`."""
         taken = Label()
         for level in range(LEVELS):
@@ -566,18 +566,18 @@ class Linker:
                 )
             g.emit(ja(taken))
             if following is not lost:
-                g.place(following)
-        g.place(taken)
+                g.place_label(following)
+        g.place_label(taken)
         g.emit(mov(R7, R0))
 
-    def _emit_count_drop(self, g: Code) -> None:
+    def _emit_count_drop(self, g: CodeBuilder) -> None:
         g.emit(
             ld_map_value(R1, self.maps.control, CONTROL_DROPS),
             mov_imm(R2, 1),
             atomic("atomic_add", R1, 0, R2),
         )
 
-    def _emit_preempt(self, g: Code, which: int) -> None:
+    def _emit_preempt(self, g: CodeBuilder, which: int) -> None:
         if self.maps.preempt:
             g.emit(Insn(call(0).opcode, 0, _PSEUDO_KFUNC, 0, self.maps.preempt[which]))
 
@@ -585,7 +585,7 @@ class Linker:
 
     def _emit_event(
         self,
-        g: Code,
+        g: CodeBuilder,
         event: ProgramEvent,
         clauses: Sequence[p.Clause],
         errors: Sequence[p.Clause],
@@ -653,7 +653,7 @@ class Linker:
         self._emit_arguments(g, event, demanded_arguments(clauses))
         self._emit_zero_this(g)
 
-    def _emit_wall_clock(self, g: Code) -> None:
+    def _emit_wall_clock(self, g: CodeBuilder) -> None:
         """walltimestamp, of the monotonic clock's r0."""
         g.emit(
             ld_map_value(R1, self.maps.control, CONTROL_WALL),
@@ -677,14 +677,14 @@ class Linker:
         self._late_fields = set() if another or event.self_fired else (late - reads) & LIVE_FIELDS
         return reads | late - self._late_fields
 
-    def _emit_live_fields(self, g: Code, names: set[str]) -> None:
+    def _emit_live_fields(self, g: CodeBuilder, names: set[str]) -> None:
         """The parts of the event, of `names`, that are so while the firing lasts."""
         if "time" in names:
             now = Label()
             g.emit(call(KTIME_GET_NS))
             if self._self_fired:
                 g.emit(load(8, R1, R6, _WHEN), jump_imm("jeq", R1, 0, now), mov(R0, R1))
-            g.place(now)
+            g.place_label(now)
             g.emit(store(8, R7, p.STATE_TIME, R0))
         if "cpu" in names:
             g.emit(call(GET_SMP_PROCESSOR_ID), store(4, R7, p.STATE_CPU, R0))
@@ -696,13 +696,13 @@ class Linker:
 
     def _prepend_late_fields(self, insns: list[Insn]) -> list[Insn]:
         """A routine that reports, its arguments r1 … r5, filling in first what nobody needed before."""
-        g = Code()
+        g = CodeBuilder()
         g.emit(mov(R6, R2), mov(R7, R1), mov(R8, R3), mov(R9, R4), store(8, R10, -8, R5))
         self._emit_live_fields(g, self._late_fields)
         g.emit(mov(R1, R7), mov(R2, R6), mov(R3, R8), mov(R4, R9), load(8, R5, R10, -8))
         return g.finish() + insns
 
-    def _emit_process(self, g: Code, event: ProgramEvent) -> None:
+    def _emit_process(self, g: CodeBuilder, event: ProgramEvent) -> None:
         """What only some programs ask about the process."""
         uses, another = (
             self.program.uses,
@@ -727,7 +727,7 @@ class Linker:
             )
 
     @staticmethod
-    def _emit_probe_id(g: Code, event: ProgramEvent) -> None:
+    def _emit_probe_id(g: CodeBuilder, event: ProgramEvent) -> None:
         """r0 = the probe's id."""
         if event.raw:
             event.raw.emit_ident(g)
@@ -737,7 +737,7 @@ class Linker:
             )
 
     @staticmethod
-    def _emit_arguments(g: Code, event: ProgramEvent, wanted: list[int]) -> None:
+    def _emit_arguments(g: CodeBuilder, event: ProgramEvent, wanted: list[int]) -> None:
         if event.raw and wanted:
             g.emit(load(8, R8, R10, _RAW))  # what was filled in before may have used it
         for index in wanted:
@@ -750,7 +750,7 @@ class Linker:
         if event.profile and wanted:
             emit_arguments(g, event.profile)
 
-    def _emit_zero_this(self, g: Code) -> None:
+    def _emit_zero_this(self, g: CodeBuilder) -> None:
         offset, size = self.program.this_area
         if size <= 128:
             g.emit(*[store_imm(8, R7, offset + i, 0) for i in range(0, size, 8)])
@@ -763,7 +763,7 @@ class Linker:
                 call(PROBE_READ_KERNEL),
             )
 
-    def _emit_names(self, g: Code) -> None:
+    def _emit_names(self, g: CodeBuilder) -> None:
         """Copy the names of probe id r0; write the process id behind the provider's stem."""
         done = Label()
         g.emit(
@@ -797,7 +797,7 @@ class Linker:
                 mov_imm(R1, i + 1),
                 jump_imm("jeq", R0, 0, counted),
             )
-        g.place(counted)
+        g.place_label(counted)
         g.emit(mov(R3, R7), alu("add", R3, R9), alu_imm("add", R3, p.STATE_PROBEPROV))
         for i in range(_DIGITS):  # digit i - 1 from the right is there if there are i
             skip = Label()
@@ -807,8 +807,8 @@ class Linker:
                 store(1, R3, 0, R2),
                 alu_imm("add", R3, 1),
             )
-            g.place(skip)
-        g.place(done)
+            g.place_label(skip)
+        g.place_label(done)
 
 
 def _drop_state_lookup(code: list[Insn]) -> list[Insn]:

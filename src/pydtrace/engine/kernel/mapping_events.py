@@ -28,7 +28,7 @@ class MappingEvents:
         self.fds, self._memory = [], []
         try:
             for cpu in online_cpus():
-                self.fds.append(syscalls.perf_mappings(cpu))
+                self.fds.append(syscalls.open_perf_mappings(cpu))
                 self._memory.append(mmap.mmap(self.fds[-1], (1 + _PAGES) * mmap.PAGESIZE))
         except (OSError, ValueError):
             self.close()

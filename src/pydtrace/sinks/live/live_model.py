@@ -78,7 +78,7 @@ def _value_delta(before: Any, value: Any) -> Any:
     """What came between two values of one key; all of it where it began anew meanwhile."""
     if not isinstance(value, Histogram):
         came = _growing_part(value) - (_growing_part(before) if before is not None else 0)
-        return came if came >= 0 or value.row.falls else _growing_part(value)
+        return came if came >= 0 or value.row.can_decrease else _growing_part(value)
     rows = value.rows
     old = before.rows if before is not None else (0,) * len(rows)
     if any(new < was for new, was in zip(rows, old)):

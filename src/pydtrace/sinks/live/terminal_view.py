@@ -163,7 +163,7 @@ class TerminalView:
     ) -> Iterable[RenderableType]:
         lines = self._select_lines(panel)
         title = Text(
-            f"@{escape_for_terminal(panel.name)} = {panel.row.called}",
+            f"@{escape_for_terminal(panel.name)} = {panel.row.function_name}",
             style="bold",
             no_wrap=True,
             overflow="ellipsis",
@@ -284,11 +284,13 @@ def _make_table(panel: AggregationPanel, lines: list[KeyLine], width: int) -> Ta
     table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
     table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
     table.add_column(
-        "values" if panel.is_distribution else panel.row.called, justify="right", no_wrap=True
+        "values" if panel.is_distribution else panel.row.function_name,
+        justify="right",
+        no_wrap=True,
     )
     percents = [
         each
-        for each in panel.row.percents
+        for each in panel.row.shown_percentiles
         if width >= _WIDE_TERMINAL or each[1] in _NARROW_PERCENTILES
     ]
     for name, _ in percents:

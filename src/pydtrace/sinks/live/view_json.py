@@ -67,7 +67,7 @@ def _clean_text(text: str) -> str:
 def _make_panel(panel: AggregationPanel, past: int) -> dict[str, Any]:
     told = {
         "name": _clean_text(panel.name),
-        "function": panel.row.called,
+        "function": panel.row.function_name,
         "keys": panel.keys,
         "past": past,
         "lines": [_make_line(line, past) for line in panel.lines.values()],
@@ -77,7 +77,7 @@ def _make_panel(panel: AggregationPanel, past: int) -> dict[str, Any]:
         used = {
             bucket for line in panel.lines.values() for column in line.columns for bucket in column
         }
-        told["percents"] = [name for name, _ in panel.row.percents]
+        told["percents"] = [name for name, _ in panel.row.shown_percentiles]
         told["buckets"] = {
             bucket: bucket_label(named[bucket])
             for bucket in range(min(used, default=0), max(used, default=-1) + 1)
@@ -99,6 +99,7 @@ def _make_line(line: KeyLine, past: int) -> dict[str, Any]:
             [part for item in column.items() for part in item] for column in line.columns[-past:]
         ]
         told["percentiles"] = [
-            short_number(value.percentile(percent) or 0) for _, percent in value.row.percents
+            short_number(value.percentile(percent) or 0)
+            for _, percent in value.row.shown_percentiles
         ]
     return told

@@ -216,21 +216,21 @@ def _check_spec(name: str, meaning: MetricSpec, of_name: dict[str, AggDef]) -> N
         raise MetricConfigError(
             f"@{name} has {len(definition.keys)} keys, and labels= names {len(meaning.labels)}"
         )
-    if meaning.kind and not definition.row.falls:
+    if meaning.kind and not definition.row.can_decrease:
         raise MetricConfigError(
-            f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.called}()"
+            f"type={meaning.kind} is for a sum(), and @{name} is a {definition.row.function_name}()"
         )
     if meaning.exemplar and (
-        definition.row.metric not in ("histogram", "counter") or meaning.labels is None
+        definition.row.metric_type not in ("histogram", "counter") or meaning.labels is None
     ):
         raise MetricConfigError(
-            f"exemplar= is for a distribution or a counter with labels=, and @{name} is a {definition.row.called}()"
+            f"exemplar= is for a distribution or a counter with labels=, and @{name} is a {definition.row.function_name}()"
             if meaning.labels is not None
             else f"exemplar= of @{name} needs labels=, which its records have as well"
         )
-    if meaning.buckets and definition.row.metric != "histogram":
+    if meaning.buckets and definition.row.metric_type != "histogram":
         raise MetricConfigError(
-            f"buckets= is for a histogram, and @{name} is a {definition.row.called}()"
+            f"buckets= is for a histogram, and @{name} is a {definition.row.function_name}()"
         )
     if meaning.sum is not None:
         _check_sum(name, definition, of_name.get(meaning.sum), meaning.sum)
@@ -239,9 +239,9 @@ def _check_spec(name: str, meaning: MetricSpec, of_name: dict[str, AggDef]) -> N
 def _check_sum(name: str, definition: AggDef, other: AggDef | None, called: str) -> None:
     if not definition.row.is_distribution:
         raise MetricConfigError(
-            f"sum= is for a distribution, and @{name} is a {definition.row.called}()"
+            f"sum= is for a distribution, and @{name} is a {definition.row.function_name}()"
         )
-    if other is None or not other.row.falls or len(other.keys) != len(definition.keys):
+    if other is None or not other.row.can_decrease or len(other.keys) != len(definition.keys):
         raise MetricConfigError(f"sum=@{called} is no sum() of the script with the keys of @{name}")
 
 
@@ -277,4 +277,6 @@ def _fill_defaults(meaning: MetricSpec, definition: AggDef) -> None:
         meaning.name += f"_{meaning.unit}"
     if meaning.labels is None:
         meaning.labels = [f"key{number}" for number in range(1, len(definition.keys) + 1)]
-    meaning.help = meaning.help or f"@{definition.name} = {definition.row.called}() of a D script"
+    meaning.help = (
+        meaning.help or f"@{definition.name} = {definition.row.function_name}() of a D script"
+    )

@@ -139,7 +139,7 @@ class MetricStore:
 
 
 def metric_kind(meaning: MetricSpec, definition: AggDef) -> str:
-    return meaning.kind or str(definition.row.metric)
+    return meaning.kind or str(definition.row.metric_type)
 
 
 class Collector:
@@ -216,7 +216,7 @@ def _add_gauge(metric: Metric, labels: dict[str, str], value: Any, meaning: Metr
 
 def _add_summary(metric: Metric, labels: dict[str, str], value: Any, meaning: MetricSpec) -> None:
     """Of a mean, where it is known what it was made of."""
-    if not value.row.is_told(value.words):
+    if not value.row.is_from_dtrace(value.words):
         total = value.mean * value.n if isinstance(value, FloatNumber) else value.words[1]
         metric.add_sample(f"{metric.name}_count", labels, float(value.n))
         metric.add_sample(f"{metric.name}_sum", labels, _scale_value(total, meaning.multiplier))
@@ -226,7 +226,7 @@ def _add_quantiles(
     metric: Metric, labels: dict[str, str], value: Percentiles, meaning: MetricSpec, total: Any
 ) -> None:
     """Of percentiles(): 1 is the greatest.  total: of the sum() beside it, or None."""
-    for _, percent in value.row.percents:
+    for _, percent in value.row.shown_percentiles:
         metric.add_sample(
             metric.name,
             {**labels, "quantile": f"{percent / 100:g}"},

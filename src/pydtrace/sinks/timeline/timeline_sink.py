@@ -291,7 +291,9 @@ class TimelineSink(OutputSink):
 def _value_numbers(value: Any) -> list[tuple[str, float]]:
     """[(what stands behind the name, number)] of a value."""
     if isinstance(value, Histogram):
-        told = [(f" {name}", value.percentile(percent)) for name, percent in value.row.percents]
+        told = [
+            (f" {name}", value.percentile(percent)) for name, percent in value.row.shown_percentiles
+        ]
         return [
             (" values", float(value.n)),
             *[(name, float(number)) for name, number in told if number is not None],

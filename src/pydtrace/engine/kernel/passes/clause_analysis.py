@@ -87,7 +87,7 @@ def find_process_writes(code: list[Insn]) -> list[int]:
 
 
 def has_exit(clause: p.Clause) -> bool:
-    return any(action.row.ends for action in clause.actions)
+    return any(action.row.ends_tracing for action in clause.actions)
 
 
 def demanded_arguments(clauses: Iterable[p.Clause]) -> list[int]:

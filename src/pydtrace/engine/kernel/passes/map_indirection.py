@@ -36,7 +36,7 @@ from pydtrace.bpf.insn import (
     mov_imm,
     store,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def use_outer_maps(insns: list[Insn], behind: Mapping[int, tuple[int, int]]) -> 
 
 def _make_lookup(outer: int, helper: int) -> list[Insn]:
     """A function: r1 = a map's number; else what the helper takes, and gives."""
-    g, missing = Code(), Label()
+    g, missing = CodeBuilder(), Label()
     g.emit(mov(R6, R2), *[mov(R7, R3), mov(R8, R4)] * (helper == MAP_UPDATE_ELEM))
     g.emit(
         store(4, R10, -8, R1),
@@ -102,6 +102,6 @@ def _make_lookup(outer: int, helper: int) -> list[Insn]:
         *[mov(R3, R7), mov(R4, R8)] * (helper == MAP_UPDATE_ELEM),
         call(helper),
     )
-    g.place(missing)
+    g.place_label(missing)
     g.emit(exit_())
     return g.finish()

@@ -70,9 +70,9 @@ def emit_predicates(
     for each in ahead:
         ended = Label()
         each.emit_copy(g, ended, some)
-        g.place(ended)
+        g.place_label(ended)
     g.emit(ja(done))
-    g.place(some)
+    g.place_label(some)
 
 
 class _HoistedPredicate:
@@ -124,7 +124,7 @@ class _HoistedPredicate:
         at = self._start
         while at < self._end:
             if at in labels:
-                g.place(labels[at])
+                g.place_label(labels[at])
             insn = self._code[at]
             if _is_jump(insn):
                 target = self._jump_target(at)

@@ -116,7 +116,7 @@ def emit_arguments(g: Code, emit_task: Callable[[Code], None]) -> None:
         jump_imm("jle", R2, _ARGUMENTS - 1, some),
         mov_imm(R2, _ARGUMENTS - 1),
     )
-    g.place(some)
+    g.place_label(some)
     g.emit(mov(R8, R2), mov(R1, R7), alu_imm("add", R1, place), call(PROBE_READ_USER))
     for i in range(_ARGUMENTS - 1):
         following = Label()
@@ -126,5 +126,5 @@ def emit_arguments(g: Code, emit_task: Callable[[Code], None]) -> None:
             jump_imm("jne", R1, 0, following),
             store_imm(1, R7, place + i, 32),
         )
-        g.place(following)
-    g.place(done)
+        g.place_label(following)
+    g.place_label(done)

@@ -36,7 +36,7 @@ from pydtrace.bpf.insn import (
     mov_imm,
     store,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.program import program as p
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ def call_trim(clause: p.Clause, code: list[Insn]) -> tuple[list[Insn], int | Non
 
 def make_trim_function(clause: p.Clause) -> list[Insn]:
     """The code that is called: r1 = the state block; r0 = what the helper answered.  A drop is counted."""
-    g = Code()
+    g = CodeBuilder()
     assert clause.emits
     record = clause.emits[2]
     found = trimmed_strings(clause)
@@ -95,7 +95,7 @@ def make_trim_function(clause: p.Clause) -> list[Insn]:
             jump_imm("jle", R8, data.size, known),
             mov_imm(R8, data.size),
         )
-        g.place(known)
+        g.place_label(known)
         if data is not found[0]:
             g.emit(
                 mov(R1, R6),
@@ -121,12 +121,12 @@ def make_trim_function(clause: p.Clause) -> list[Insn]:
         mov_imm(R2, 1),
         atomic("atomic_add", R1, 0, R2),
     )
-    g.place(done)
+    g.place_label(done)
     g.emit(exit_())
     return g.finish()
 
 
-def _emit_move(g: Code, record: int, start: int, end: int) -> None:
+def _emit_move(g: CodeBuilder, record: int, start: int, end: int) -> None:
     """Move the bytes from start to end of the whole record to r7, which goes on by as many."""
     if end - start > _WORD_BY_WORD:
         g.emit(

@@ -14,7 +14,7 @@ The kernel hashes and compares all bytes of a key, and most strings are much sho
 from __future__ import annotations
 
 from pydtrace.bpf.insn import R1, R2, call, exit_, jump_imm, ld_map, load
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.program import program as p
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ class SizeSplitMap:
 
     def make_choice(self, helper: int) -> list[Insn]:
         """A call of a helper on the right map: r2 = a key, r3, r4 = what else it takes."""
-        g = Code()
+        g = CodeBuilder()
         for last, index in self.smaller:
             longer = Label()
             g.emit(
@@ -61,7 +61,7 @@ class SizeSplitMap:
                 call(helper),
                 exit_(),
             )
-            g.place(longer)
+            g.place_label(longer)
         g.emit(ld_map(R1, self.whole), call(helper), exit_())
         return g.finish()
 

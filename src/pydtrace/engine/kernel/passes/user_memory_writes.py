@@ -32,7 +32,7 @@ from pydtrace.bpf.insn import (
     mov_imm,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.engine import EngineError
 from pydtrace.engine.kernel.kernel_errors import missing_capabilities
 from pydtrace.program.program import WRITES
@@ -71,7 +71,7 @@ def guard_writes(
 
 def _make_guard(maps: MapIndexes) -> list[Insn]:
     """A function with the helper's arguments and its answer."""
-    g, tracer = Code(), Label()
+    g, tracer = CodeBuilder(), Label()
     g.emit(mov(R6, R1), mov(R7, R2), mov(R8, R3))
     maps.emit_pids(g)
     g.emit(
@@ -83,7 +83,7 @@ def _make_guard(maps: MapIndexes) -> list[Insn]:
         _WRITE,
         exit_(),
     )
-    g.place(tracer)
+    g.place_label(tracer)
     g.emit(mov_imm(R0, -errno.EFAULT), exit_())
     return g.finish()
 

@@ -72,7 +72,7 @@ def ip_header_argument(version: int) -> Argument:
         done = Label()
         _emit_ip_version(g)
         g.emit(mov(R1, R0), mov_imm(R0, 0), jump_imm("jne", R1, version, done), mov(R0, R8))
-        g.place(done)
+        g.place_label(done)
 
     return emit
 
@@ -93,9 +93,9 @@ def emit_transport_header(g: Code, kernel: KernelInfo) -> None:
         mov_imm(R0, _SIZE_IPV6),
         ja(done),
     )
-    g.place(older)
+    g.place_label(older)
     g.emit(alu_imm("and", R0, 15), alu_imm("lsh", R0, 2))
-    g.place(done)
+    g.place_label(done)
     g.emit(alu("add", R0, R8))
 
 
@@ -107,7 +107,7 @@ def emit_tcp_state(g: Code, kernel: KernelInfo) -> None:
     g.emit(jump_imm("jeq", R0, 0, done), mov(R3, R0))
     emit_read(g, 1, R3, kernel.member_offset("sock_common", "skc_state"))
     g.emit(jump_imm("jne", R0, _NEW_SYN_RECEIVED, done), mov_imm(R0, _SYN_RECEIVED))
-    g.place(done)
+    g.place_label(done)
 
 
 def ip_condition(side: int) -> Condition:
@@ -117,7 +117,7 @@ def ip_condition(side: int) -> Condition:
         known = Label()
         _member_argument("protocol", 2)(g, kernel)
         g.emit(jump_imm("jeq", R0, _IPV4, known), jump_imm("jne", R0, _IPV6, left))
-        g.place(known)
+        g.place_label(known)
         _member_argument("data" if side == INBOUND else "head", 8)(g, kernel)
         g.emit(mov(R8, R0))
         if side == OUTBOUND:
@@ -136,11 +136,11 @@ def protocol_condition(protocol: int) -> Condition:
         g.emit(jump_imm("jeq", R0, 4, older))
         emit_read(g, 1, R8, 6)
         g.emit(ja(done))
-        g.place(older)
+        g.place_label(older)
         emit_read(g, 2, R8, 6)
         g.emit(alu_imm("and", R0, _FRAGMENT), jump_imm("jne", R0, 0, left))
         emit_read(g, 1, R8, 9)
-        g.place(done)
+        g.place_label(done)
         g.emit(jump_imm("jne", R0, protocol, left))
 
     return emit

@@ -40,9 +40,9 @@ def emit_arguments(g: Code, machine: str) -> None:
         store(8, R7, arg0, R1),
         ja(done),
     )
-    g.place(in_user)
+    g.place_label(in_user)
     g.emit(store(8, R7, arg1, R1))
-    g.place(done)
+    g.place_label(done)
 
 
 def attach_timers(prog_fd: int, nanoseconds: int, cookie: int) -> list[int]:
@@ -50,7 +50,7 @@ def attach_timers(prog_fd: int, nanoseconds: int, cookie: int) -> list[int]:
     fds = []
     try:
         for cpu in online_cpus():
-            fds.append(syscalls.perf_clock(nanoseconds, cpu))
+            fds.append(syscalls.open_perf_clock(nanoseconds, cpu))
             fds.append(syscalls.link_perf(prog_fd, fds[-1], cookie))
     except OSError:
         syscalls.close_all(fds)

@@ -169,9 +169,9 @@ def _emit_exec_path(g: Code, kernel: KernelInfo) -> None:
     g.emit(jump_imm("jeq", R8, kernel.syscall_numbers["execveat"], at))
     _register_argument(0)(g, kernel)
     g.emit(ja(done))
-    g.place(at)
+    g.place_label(at)
     _register_argument(1)(g, kernel)
-    g.place(done)
+    g.place_label(done)
 
 
 def _emit_exit_reason(g: Code, kernel: KernelInfo) -> None:
@@ -190,7 +190,7 @@ def _emit_exit_reason(g: Code, kernel: KernelInfo) -> None:
         jump_imm("jne", R1, 0, done),
         mov_imm(R0, 2),
     )
-    g.place(done)
+    g.place_label(done)
 
 
 # --- conditions: f(g, kernel, left) goes to `left` where it is no firing ---------------------------
@@ -232,7 +232,7 @@ def _call_condition(side: str, *names: str) -> Condition:
             ]
         )
         g.emit(ja(left))
-        g.place(found)
+        g.place_label(found)
         _emit_64_bit_check(g, kernel, left)
 
     return emit
@@ -397,7 +397,7 @@ class SyscallGroup:
                 alu("sub", R1, R0),
                 store(4, R7, p.STATE_ERRNO, R1),
             )
-            g.place(done)
+            g.place_label(done)
 
     def emit_argument(self, g: Code, index: int, offset: int) -> None:
         done = Label()
@@ -407,7 +407,7 @@ class SyscallGroup:
         elif self.side == ENTRY and index < _MOST_ARGUMENTS:
             g.emit(mov(R1, R8), alu_imm("rsh", R1, _ID_BITS), jump_imm("jle", R1, index, done))
             _register_argument(index)(g, self.kernel)
-        g.place(done)
+        g.place_label(done)
         g.emit(store(8, R7, offset, R0))
 
 

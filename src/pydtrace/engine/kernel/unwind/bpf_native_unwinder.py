@@ -41,10 +41,10 @@ from pydtrace.bpf.insn import (
     call,
     const,
     exit_,
-    function,
     ja,
     jump,
     jump_imm,
+    ld_function,
     ld_map,
     load,
     mov,
@@ -52,7 +52,7 @@ from pydtrace.bpf.insn import (
     store,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.engine.kernel.passes.read_kernel_memory import emit_user_registers
 from pydtrace.unwind import python_frame_words as w
 from pydtrace.unwind import unwind_rows as u
@@ -119,7 +119,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
         self.function = bpf_python_unwinder.UserReadFunction(*self._make_unwind())
 
     def _make_unwind(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
-        g = Code()
+        g = CodeBuilder()
         calls: list[tuple[int, Function]] = []
         new, found, same, none, done, known = (Label() for _ in range(6))
         _, _, most = self.frame_area
@@ -138,16 +138,16 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             call(MAP_LOOKUP_ELEM),
             jump_imm("jeq", R0, 0, new),
         )
-        g.place(found)
+        g.place_label(found)
         g.emit(load(8, R1, R0, u.STAMP), jump_imm("jne", R1, 0, same), store(8, R0, u.STAMP, R8))
-        g.place(same)
+        g.place_label(same)
         g.emit(load(8, R1, R0, u.STAMP), jump("jne", R1, R8, new), mov(R7, R0))
         self._emit_registers(g, none)
         self._emit_clear_stack(g)
         g.emit(store(8, R10, _CONTEXT, R6), store(8, R10, _CONTEXT + 8, R7), mov_imm(R1, most))
         calls.append((len(g.insns), self._step))
         g.emit(
-            function(R2),
+            ld_function(R2),
             mov(R3, R10),
             alu_imm("add", R3, _CONTEXT),
             mov_imm(R4, 0),
@@ -157,9 +157,9 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             load(8, R7, R7, u.DELAY),
         )
         self._emit_limited_request(g)
-        g.place(known)
+        g.place_label(known)
         g.emit(mov_imm(R0, 1), ja(done))
-        g.place(new)
+        g.place_label(new)
         g.emit(mov_imm(R7, _REQUEST_INTERVAL))
         self._emit_limited_request(g)
         self._emit_registers(g, none)
@@ -168,13 +168,13 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
         bpf_python_unwinder.emit_append(g, self.frame_area)
         self._emit_unknown_mark(g)
         g.emit(mov_imm(R0, 1), ja(done))
-        g.place(none)
+        g.place_label(none)
         g.emit(mov_imm(R0, 0))
-        g.place(done)
+        g.place_label(done)
         g.emit(exit_())
         return g.finish(), calls
 
-    def _emit_clear_stack(self, g: Code) -> None:
+    def _emit_clear_stack(self, g: CodeBuilder) -> None:
         """The stack: what can not be read is zeros, all of them: a key has the room behind the last frame, too."""
         count, _, most = self.frame_area
         g.emit(
@@ -185,12 +185,12 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             call(PROBE_READ_KERNEL),
         )
 
-    def _emit_unknown_mark(self, g: Code) -> None:
+    def _emit_unknown_mark(self, g: CodeBuilder) -> None:
         """Behind the last frame: what follows is not known yet."""
         g.emit(*const(R1, w.MARK | w.UNSEEN))
         bpf_python_unwinder.emit_append(g, self.frame_area)
 
-    def _emit_drop_last(self, g: Code) -> None:
+    def _emit_drop_last(self, g: CodeBuilder) -> None:
         """The last frame."""
         count, frames, most = self.frame_area
         none = Label()
@@ -204,9 +204,9 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             alu("add", R1, R6),
             store_imm(8, R1, frames, 0),
         )
-        g.place(none)
+        g.place_label(none)
 
-    def _emit_registers(self, g: Code, none: Label) -> None:
+    def _emit_registers(self, g: CodeBuilder, none: Label) -> None:
         """Of the thread in user mode; to `none` where it is a 32-bit program's."""
         area = self.area_offset(bpf_python_unwinder.RECORD)
         emit_user_registers(g, R6, area, _REGISTERS)
@@ -231,9 +231,9 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             store_imm(8, R6, self.area_offset(CALLED), 1),
             jump_imm("jne", R0, 0, none),
         )
-        g.place(stays)
+        g.place_label(stays)
 
-    def _emit_limited_request(self, g: Code) -> None:
+    def _emit_limited_request(self, g: CodeBuilder) -> None:
         """Where the code of process r9, stamp r8, is, unless that was asked less than r7 ns ago."""
         done, ask = Label(), Label()
         g.emit(
@@ -254,18 +254,18 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             alu("sub", R2, R1),
             jump("jlt", R2, R7, done),
         )
-        g.place(ask)
+        g.place_label(ask)
         self._emit_map_call(
             g, MAP_UPDATE_ELEM, self._places.sent, _SENT, self.area_offset(bpf_python_unwinder.TIME)
         )
         self._emit_request(g, w.ASK_CODE)
-        g.place(done)
+        g.place_label(done)
 
     # --- one frame -----------------------------------------------------------------------------------
 
     def _make_step(self) -> list[Insn]:
         """r2 leads to the state block, r6 from then on, and to what is known of the process, r7."""
-        g = Code()
+        g = CodeBuilder()
         stop, unknown, guessed, later, by_pointer, inside, follow, further = (
             Label() for _ in range(8)
         )
@@ -284,7 +284,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
         self._emit_find_part(g, unknown, later, by_pointer)
         self._emit_find_row(g, by_pointer)
         self._emit_table_step(g, by_pointer, further, stop)
-        g.place(unknown)
+        g.place_label(unknown)
         g.emit(
             store_imm(8, R6, self.area_offset(UNKNOWN), 1),
             load(8, R1, R6, self.area_offset(BY_POINTER)),
@@ -292,15 +292,15 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             store_imm(8, R6, self.area_offset(BY_POINTER), _FROM_UNKNOWN),
             ja(follow),
         )
-        g.place(guessed)
+        g.place_label(guessed)
         self._emit_drop_last(g)
         g.emit(
             load(8, R1, R6, self.area_offset(BY_POINTER)), jump_imm("jne", R1, _FROM_UNKNOWN, stop)
         )
-        g.place(later)
+        g.place_label(later)
         self._emit_unknown_mark(g)
         g.emit(ja(stop))
-        g.place(by_pointer)
+        g.place_label(by_pointer)
         g.emit(
             load(8, R1, R6, self.area_offset(RETURNED)),
             jump_imm("jne", R1, AT_BEGINNING, inside),
@@ -311,19 +311,21 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
         )
         self._emit_user_read(g, PC, 8, R8, stop)
         g.emit(alu_imm("add", R8, 8), store(8, R6, self.area_offset(SP), R8), ja(further))
-        g.place(inside)
+        g.place_label(inside)
         g.emit(store_imm(8, R6, self.area_offset(BY_POINTER), 1))
-        g.place(follow)
+        g.place_label(follow)
         g.emit(load(8, R8, R6, self.area_offset(BP)), jump_imm("jeq", R8, 0, stop))
         self._emit_user_read(g, BP, 16, R8, stop)
         g.emit(alu_imm("add", R8, 16), store(8, R6, self.area_offset(SP), R8))
-        g.place(further)
+        g.place_label(further)
         g.emit(store_imm(8, R6, self.area_offset(CALLED), 1), mov_imm(R0, 0), exit_())
-        g.place(stop)
+        g.place_label(stop)
         g.emit(mov_imm(R0, 1), exit_())
         return g.finish()
 
-    def _emit_user_read(self, g: Code, place: int, size: int, address: int, failed: Label) -> None:
+    def _emit_user_read(
+        self, g: CodeBuilder, place: int, size: int, address: int, failed: Label
+    ) -> None:
         """Of the process's memory into a place of ours."""
         g.emit(
             mov(R1, R6),
@@ -334,7 +336,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             jump_imm("jne", R0, 0, failed),
         )
 
-    def _emit_midpoint(self, g: Code, found: Label) -> None:
+    def _emit_midpoint(self, g: CodeBuilder, found: Label) -> None:
         """r3 = the middle of what is left; to `found` where nothing is.  The bounds are in memory, so that they are to the verifier the same
         numbers after each step."""
         g.emit(
@@ -346,7 +348,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             alu_imm("rsh", R3, 1),
         )
 
-    def _emit_narrow_range(self, g: Code, value: int, wanted: int) -> None:
+    def _emit_narrow_range(self, g: CodeBuilder, value: int, wanted: int) -> None:
         """To the upper half where the value at r3, the middle, is not above what is wanted, else to the lower."""
         lower, following = Label(), Label()
         g.emit(
@@ -355,11 +357,13 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             store(8, R6, self.area_offset(LOW), R3),
             ja(following),
         )
-        g.place(lower)
+        g.place_label(lower)
         g.emit(store(8, R6, self.area_offset(HIGH), R3))
-        g.place(following)
+        g.place_label(following)
 
-    def _emit_find_part(self, g: Code, unknown: Label, later: Label, by_pointer: Label) -> None:
+    def _emit_find_part(
+        self, g: CodeBuilder, unknown: Label, later: Label, by_pointer: Label
+    ) -> None:
         """Of address r8: r9 = the table, r8 = the address as it counts, HIGH = the number of its rows; to `unknown` where no part is, to
         `later` where its table is not read yet, to `by_pointer` where it has none."""
         found = Label()
@@ -373,7 +377,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             self._emit_part_address(g, R3)
             g.emit(load(8, R4, R4, u.PARTS + u.START))
             self._emit_narrow_range(g, R4, R8)
-        g.place(found)
+        g.place_label(found)
         g.emit(
             load(8, R5, R6, self.area_offset(LOW)),
             jump_imm("jeq", R5, 0, unknown),
@@ -404,7 +408,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
         )
 
     @staticmethod
-    def _emit_part_address(g: Code, number: int) -> None:
+    def _emit_part_address(g: CodeBuilder, number: int) -> None:
         """r4 leads to the part of a number, but for PARTS."""
         g.emit(
             mov(R4, number),
@@ -413,7 +417,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             alu("add", R4, R7),
         )
 
-    def _emit_find_row(self, g: Code, by_pointer: Label) -> None:
+    def _emit_find_row(self, g: CodeBuilder, by_pointer: Label) -> None:
         """r9 = the rule for address r8 in the table r9."""
         found = Label()
         for _ in range(_ROW_STEPS):
@@ -422,7 +426,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             self._emit_row_lookup(g, by_pointer)
             g.emit(load(4, R4, R0, 0), load(4, R3, R10, -8))
             self._emit_narrow_range(g, R4, R8)
-        g.place(found)
+        g.place_label(found)
         g.emit(
             load(8, R1, R6, self.area_offset(LOW)),
             jump_imm("jeq", R1, 0, by_pointer),
@@ -433,7 +437,7 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
         g.emit(load(4, R9, R0, 4))
 
     @staticmethod
-    def _emit_row_lookup(g: Code, failed: Label) -> None:
+    def _emit_row_lookup(g: CodeBuilder, failed: Label) -> None:
         """r0 leads to the row whose number is on the stack."""
         g.emit(
             mov(R1, R9),
@@ -443,7 +447,9 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             jump_imm("jeq", R0, 0, failed),
         )
 
-    def _emit_table_step(self, g: Code, by_pointer: Label, further: Label, stop: Label) -> None:
+    def _emit_table_step(
+        self, g: CodeBuilder, by_pointer: Label, further: Label, stop: Label
+    ) -> None:
         """The caller's registers, by rule r9; r8 = where its frame begins."""
         by_bp, jumps, signal, begins, same, low = (Label() for _ in range(6))
         g.emit(
@@ -461,9 +467,9 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             alu("add", R8, R2),
             ja(begins),
         )
-        g.place(by_bp)
+        g.place_label(by_bp)
         g.emit(load(8, R2, R6, self.area_offset(BP)), alu("add", R8, R2), ja(begins))
-        g.place(jumps)
+        g.place_label(jumps)
         g.emit(
             load(8, R8, R6, self.area_offset(SP)),
             alu_imm("add", R8, 8),
@@ -472,8 +478,8 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             jump_imm("jlt", R1, 11, low),
             alu_imm("add", R8, 8),
         )
-        g.place(low)
-        g.place(begins)
+        g.place_label(low)
+        g.place_label(begins)
         g.emit(
             load(8, R1, R6, self.area_offset(SP)),
             jump("jle", R8, R1, stop),
@@ -490,13 +496,13 @@ class BpfNativeUnwinder(bpf_python_unwinder.BpfUnwinder):
             alu("sub", R3, R9),
         )
         self._emit_user_read(g, BP, 8, R3, stop)
-        g.place(same)
+        g.place_label(same)
         g.emit(
             store(8, R6, self.area_offset(SP), R8),
             store_imm(8, R6, self.area_offset(BY_POINTER), 0),
             ja(further),
         )
-        g.place(signal)
+        g.place_label(signal)
         g.emit(load(8, R8, R6, self.area_offset(SP)))
         for place, offset in ((BP, u.SIGNAL_BP), (PC, u.SIGNAL_PC), (SP, u.SIGNAL_SP)):
             g.emit(mov(R3, R8), alu_imm("add", R3, offset))

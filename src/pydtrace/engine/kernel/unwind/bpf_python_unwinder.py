@@ -42,10 +42,10 @@ from pydtrace.bpf.insn import (
     call_sub,
     const,
     exit_,
-    function,
     ja,
     jump,
     jump_imm,
+    ld_function,
     ld_imm64,
     ld_map,
     load,
@@ -54,7 +54,7 @@ from pydtrace.bpf.insn import (
     store,
     store_imm,
 )
-from pydtrace.bpf.program_builder import Code, Label
+from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.engine.kernel.passes.function_copies import Function
 from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
 from pydtrace.unwind import python_frame_words as w
@@ -151,7 +151,7 @@ class BpfUnwinder:
     def has_loops(self) -> bool:
         return self._places.loops
 
-    def _emit_stamp(self, g: Code, done: Label) -> None:
+    def _emit_stamp(self, g: CodeBuilder, done: Label) -> None:
         """r8 = what tells this address space from others that the process had; to `done`, r0 = 0, where it has none.  r9 = the process.  What
         is searched for is put at WANTED."""
         places = self._places
@@ -173,7 +173,7 @@ class BpfUnwinder:
             )
         g.emit(alu_imm("rsh", R0, 32), mov(R9, R0))
 
-    def _emit_request(self, g: Code, what: int) -> None:
+    def _emit_request(self, g: CodeBuilder, what: int) -> None:
         """Of the process r9, stamp r8, by a record without frames."""
         g.emit(
             mov(R1, R9),
@@ -185,7 +185,7 @@ class BpfUnwinder:
         )
         self._emit_output(g, self.area_offset(ASK), lambda: g.emit(mov_imm(R3, ASK_SIZE)))
 
-    def _emit_map_call(self, g: Code, helper: int, index: int, key: int, value: int) -> None:
+    def _emit_map_call(self, g: CodeBuilder, helper: int, index: int, key: int, value: int) -> None:
         """Key: on the stack; value: in the state block."""
         g.emit(
             ld_map(R1, index),
@@ -197,7 +197,7 @@ class BpfUnwinder:
             call(helper),
         )
 
-    def _emit_output(self, g: Code, offset: int, size: Callable[[], None]) -> None:
+    def _emit_output(self, g: CodeBuilder, offset: int, size: Callable[[], None]) -> None:
         g.emit(ld_map(R1, self._places.ring), mov(R2, R6), alu_imm("add", R2, offset))
         size()
         g.emit(mov_imm(R4, 0), call(RINGBUF_OUTPUT))
@@ -223,7 +223,7 @@ class BpfPythonUnwinder(BpfUnwinder):
 
     def _make_function(self) -> tuple[list[Insn], list[tuple[int, Function]]]:
         """r1 = the state block.  r6 is it, from then on."""
-        g = Code()
+        g = CodeBuilder()
         calls: list[tuple[int, Function]] = []
         known, done = Label(), Label()
         g.emit(
@@ -234,7 +234,7 @@ class BpfPythonUnwinder(BpfUnwinder):
         )
         self._emit_stamp(g, done)
         self._emit_find_process(g, known, done)
-        g.place(known)
+        g.place_label(known)
         g.emit(
             mov(R1, R6),
             alu_imm("add", R1, self.area_offset(CONFIG)),
@@ -248,11 +248,11 @@ class BpfPythonUnwinder(BpfUnwinder):
         self._emit_end_mark(g)
         self._emit_send(g)
         g.emit(mov_imm(R0, 1))
-        g.place(done)
+        g.place_label(done)
         g.emit(exit_())
         return g.finish(), calls
 
-    def _emit_make_room(self, g: Code) -> None:
+    def _emit_make_room(self, g: CodeBuilder) -> None:
         """Half of the frames at least are for those of the interpreter: of more native ones the outermost are left out.  The two
         innermost stay always: who fires and its caller (`ucaller`)."""
         count, frames, most = self.frame_area
@@ -268,9 +268,9 @@ class BpfPythonUnwinder(BpfUnwinder):
                 mov_imm(R3, 0),
                 call(PROBE_READ_KERNEL),
             )
-            g.place(enough)
+            g.place_label(enough)
 
-    def _emit_find_process(self, g: Code, known: Label, done: Label) -> None:
+    def _emit_find_process(self, g: CodeBuilder, known: Label, done: Label) -> None:
         """r0 = what the map has of the process r9, stamp r8; where it has nothing that holds, the tracer is asked.  To `done` with r0 = 0 for
         what is no Python, with 1 where the answer is not there yet, which the stack says."""
         new, same, ask, unseen = Label(), Label(), Label(), Label()
@@ -285,7 +285,7 @@ class BpfPythonUnwinder(BpfUnwinder):
             jump_imm("jne", R1, 0, same),
             store(8, R0, w.STAMP, R8),
         )
-        g.place(same)
+        g.place_label(same)
         g.emit(
             load(8, R1, R0, w.STAMP),
             jump("jne", R1, R8, new),
@@ -301,7 +301,7 @@ class BpfPythonUnwinder(BpfUnwinder):
             store(8, R7, w.UNTIL, R0),
             ja(ask),
         )
-        g.place(new)
+        g.place_label(new)
         config = self._places.area + CONFIG
         g.emit(
             *[store_imm(8, R6, config + at, 0) for at in range(0, w.SIZE, 8)],
@@ -315,26 +315,28 @@ class BpfPythonUnwinder(BpfUnwinder):
             store(8, R10, -48, R1),
         )
         self._emit_map_call(g, MAP_UPDATE_ELEM, self._places.processes, -16, config)
-        g.place(ask)
+        g.place_label(ask)
         self._emit_request(g, w.ASK_INTERPRETER)
-        g.place(unseen)
+        g.place_label(unseen)
         g.emit(load(8, R0, R10, -48), jump_imm("jeq", R0, 0, done), *const(R1, w.MARK | w.UNSEEN))
         if self._alone:
             emit_append(g, self.frame_area)
         g.emit(mov_imm(R0, 1), ja(done))
 
     def _emit_loop(
-        self, g: Code, calls: list[tuple[int, Function]], step: LoopStep, times: int
+        self, g: CodeBuilder, calls: list[tuple[int, Function]], step: LoopStep, times: int
     ) -> None:
         """Call a step until it says 1, so many times at the most."""
         if self.has_loops:
             g.emit(store(8, R10, -24, R6), mov_imm(R1, times))
             calls.append((len(g.insns), step))
-            g.emit(function(R2), mov(R3, R10), alu_imm("add", R3, -24), mov_imm(R4, 0), call(LOOP))
+            g.emit(
+                ld_function(R2), mov(R3, R10), alu_imm("add", R3, -24), mov_imm(R4, 0), call(LOOP)
+            )
             return
         over, again = Label(), Label()
         g.emit(mov_imm(R7, 0))
-        g.place(again)
+        g.place_label(again)
         g.emit(mov(R1, R6))
         calls.append((len(g.insns), step))
         g.emit(
@@ -343,9 +345,9 @@ class BpfPythonUnwinder(BpfUnwinder):
             alu_imm("add", R7, 1),
             jump_imm("jlt", R7, times, again),
         )
-        g.place(over)
+        g.place_label(over)
 
-    def _emit_innermost(self, g: Code, calls: list[tuple[int, Function]]) -> None:
+    def _emit_innermost(self, g: CodeBuilder, calls: list[tuple[int, Function]]) -> None:
         """The thread, and of it the innermost frame."""
         lost, found, missing = Label(), Label(), Label()
         g.emit(
@@ -366,20 +368,20 @@ class BpfPythonUnwinder(BpfUnwinder):
         )
         _emit_read_word(g, self.area_offset(FRAME), self.field_offset("cframe_frame"), lost)
         g.emit(store(8, R6, self.area_offset(FRAME), R0))
-        g.place(direct)
+        g.place_label(direct)
         g.emit(ja(found))
-        g.place(missing)
+        g.place_label(missing)
         g.emit(
             load(8, R2, R6, self.area_offset(THREAD)), jump_imm("jeq", R2, 0, found)
         )  # all were looked at: it is none of Python's
-        g.place(lost)
+        g.place_label(lost)
         g.emit(
             store_imm(8, R6, self.area_offset(WHY), w.LOST),
             store_imm(8, R6, self.area_offset(FRAME), 0),
         )
-        g.place(found)
+        g.place_label(found)
 
-    def _emit_end_mark(self, g: Code) -> None:
+    def _emit_end_mark(self, g: CodeBuilder) -> None:
         """Say what is wrong with the stack, if there is room."""
         done, put = Label(), Label()
         g.emit(
@@ -389,12 +391,12 @@ class BpfPythonUnwinder(BpfUnwinder):
             jump_imm("jeq", R2, 0, done),
             mov_imm(R1, w.CUT),
         )
-        g.place(put)
+        g.place_label(put)
         g.emit(*const(R3, w.MARK), alu("or", R1, R3))
         emit_append(g, self.frame_area)
-        g.place(done)
+        g.place_label(done)
 
-    def _emit_send(self, g: Code) -> None:
+    def _emit_send(self, g: CodeBuilder) -> None:
         """The stack, unless one like it was sent a moment ago."""
         count, _, most = self.frame_area
         done, new = Label(), Label()
@@ -417,7 +419,7 @@ class BpfPythonUnwinder(BpfUnwinder):
             alu("sub", R2, R1),
             jump_imm("jlt", R2, _RESEND_INTERVAL, done),
         )
-        g.place(new)
+        g.place_label(new)
         self._emit_map_call(g, MAP_UPDATE_ELEM, self._places.sent, -32, self.area_offset(TIME))
         # the record is the stack itself, with the process in the upper half of its first word
         g.emit(mov(R1, R9), alu_imm("lsh", R1, 32), alu("or", R1, R8), store(8, R6, count, R1))
@@ -425,7 +427,7 @@ class BpfPythonUnwinder(BpfUnwinder):
             g, count, lambda: g.emit(mov(R3, R8), alu_imm("lsh", R3, 3), alu_imm("add", R3, 8))
         )
         g.emit(store(8, R6, count, R8))
-        g.place(done)
+        g.place_label(done)
 
 
 class UserReadFunction(Function):
@@ -436,17 +438,17 @@ class LoopStep(UserReadFunction):
     """One that is called again and again, with the state block."""
 
 
-def _emit_step_start(g: Code, walk: BpfPythonUnwinder) -> None:
+def _emit_step_start(g: CodeBuilder, walk: BpfPythonUnwinder) -> None:
     """r6 = the state block; of bpf_loop()'s arguments the second leads to it."""
     if walk.has_loops:
         g.emit(load(8, R6, R2, 0))
     else:
         there = Label()
         g.emit(mov(R6, R1), jump_imm("jne", R6, 0, there), mov_imm(R0, 1), exit_())
-        g.place(there)
+        g.place_label(there)
 
 
-def _emit_read_word(g: Code, base: int, offset: int | None, failed: Label) -> None:
+def _emit_read_word(g: CodeBuilder, base: int, offset: int | None, failed: Label) -> None:
     """r0 = the word of the process at [base] + [offset], both in the state block; to `failed` where it is not there."""
     g.emit(load(8, R3, R6, base))
     if offset is not None:
@@ -464,7 +466,7 @@ def _emit_read_word(g: Code, base: int, offset: int | None, failed: Label) -> No
 
 def _make_seek_step(walk: BpfPythonUnwinder) -> list[Insn]:
     """One step on the way to the thread: an interpreter, or a thread of it."""
-    g, at_thread, stop, found, lost = Code(), Label(), Label(), Label(), Label()
+    g, at_thread, stop, found, lost = CodeBuilder(), Label(), Label(), Label(), Label()
     interp, thread = walk.area_offset(INTERP), walk.area_offset(THREAD)
     _emit_step_start(g, walk)
     g.emit(
@@ -477,23 +479,23 @@ def _make_seek_step(walk: BpfPythonUnwinder) -> list[Insn]:
     g.emit(store(8, R6, thread, R0))
     _emit_read_word(g, interp, walk.field_offset("interp_next"), lost)
     g.emit(store(8, R6, interp, R0), mov_imm(R0, 0), exit_())
-    g.place(at_thread)
+    g.place_label(at_thread)
     _emit_read_word(g, thread, walk.field_offset("thread_match"), lost)
     g.emit(load(8, R1, R6, walk.area_offset(WANTED)), jump("jeq", R0, R1, found))
     _emit_read_word(g, thread, walk.field_offset("thread_next"), lost)
     g.emit(store(8, R6, thread, R0), mov_imm(R0, 0), exit_())
-    g.place(lost)
+    g.place_label(lost)
     g.emit(store_imm(8, R6, walk.area_offset(WHY), w.LOST), ja(stop))
-    g.place(found)
+    g.place_label(found)
     g.emit(store_imm(8, R6, walk.area_offset(FOUND), 1))
-    g.place(stop)
+    g.place_label(stop)
     g.emit(mov_imm(R0, 1), exit_())
     return g.finish()
 
 
 def _make_frame_step(walk: BpfPythonUnwinder) -> list[Insn]:
     """One frame, from [FRAME]; a step outwards."""
-    g = Code()
+    g = CodeBuilder()
     stop, lost, shown, outwards = Label(), Label(), Label(), Label()
     count, _, most = walk.frame_area
     _emit_step_start(g, walk)
@@ -516,7 +518,7 @@ def _make_frame_step(walk: BpfPythonUnwinder) -> list[Insn]:
     g.emit(jump_imm("jlt", R1, 3, shown))
     _emit_mark_first(g, walk)
     g.emit(ja(outwards))
-    g.place(shown)
+    g.place_label(shown)
     _emit_frame_word(g, walk, lost)
     emit_append(g, walk.frame_area)
     # so that the hash is of all words
@@ -530,20 +532,20 @@ def _make_frame_step(walk: BpfPythonUnwinder) -> list[Insn]:
         alu("xor", R2, R3),
         store(8, R6, walk.area_offset(HASH), R2),
     )
-    g.place(outwards)
+    g.place_label(outwards)
     g.emit(store(8, R6, walk.area_offset(FRAME), R9), mov_imm(R0, 0), exit_())
-    g.place(lost)
+    g.place_label(lost)
     g.emit(
         store_imm(8, R6, walk.area_offset(WHY), w.LOST),
         store_imm(8, R6, walk.area_offset(FRAME), 0),
     )
-    g.place(stop)
+    g.place_label(stop)
     g.emit(mov_imm(R0, 1), exit_())
     return g.finish()
 
 
 def _emit_frame_field(
-    g: Code, walk: BpfPythonUnwinder, size: int, field: str, register: int, lost: Label
+    g: CodeBuilder, walk: BpfPythonUnwinder, size: int, field: str, register: int, lost: Label
 ) -> None:
     """A field of the frame that was read."""
     g.emit(
@@ -554,7 +556,7 @@ def _emit_frame_field(
     )
 
 
-def _emit_mark_first(g: Code, walk: BpfPythonUnwinder) -> None:
+def _emit_mark_first(g: CodeBuilder, walk: BpfPythonUnwinder) -> None:
     """The frame before this one, which is no function's, is the outermost of a call of the interpreter."""
     count, frames, most = walk.frame_area
     none = Label()
@@ -570,10 +572,10 @@ def _emit_mark_first(g: Code, walk: BpfPythonUnwinder) -> None:
         alu("or", R2, R3),
         store(8, R1, frames - 8, R2),
     )
-    g.place(none)
+    g.place_label(none)
 
 
-def _emit_frame_word(g: Code, walk: BpfPythonUnwinder, lost: Label) -> None:
+def _emit_frame_word(g: CodeBuilder, walk: BpfPythonUnwinder, lost: Label) -> None:
     """r1 = the word of the frame that was read."""
     new, placed, no_entry, put = Label(), Label(), Label(), Label()
     _emit_frame_field(g, walk, 8, "frame_code", R7, lost)
@@ -584,14 +586,14 @@ def _emit_frame_word(g: Code, walk: BpfPythonUnwinder, lost: Label) -> None:
     g.emit(load(4, R1, R6, walk.field_offset("is_old")), jump_imm("jeq", R1, 0, new))
     _emit_frame_field(g, walk, 4, "frame_instr", R8, lost)
     g.emit(alu_imm("lsh", R8, 32), alu_imm("arsh", R8, 32), ja(placed))
-    g.place(new)
+    g.place_label(new)
     _emit_frame_field(g, walk, 8, "frame_instr", R8, lost)
     g.emit(
         alu("sub", R8, R7),
         load(4, R1, R6, walk.field_offset("code_instructions")),
         alu("sub", R8, R1),
     )
-    g.place(placed)
+    g.place_label(placed)
     g.emit(
         load(4, R1, R6, walk.field_offset("shift")),
         alu_imm("and", R1, 1),
@@ -600,7 +602,7 @@ def _emit_frame_word(g: Code, walk: BpfPythonUnwinder, lost: Label) -> None:
         jump_imm("jle", R8, w.UNPLACED, put),
         mov_imm(R8, w.UNPLACED),
     )
-    g.place(put)
+    g.place_label(put)
     g.emit(
         alu_imm("rsh", R7, w.CODE_ALIGN),
         alu_imm("lsh", R7, 64 - w.CODE_BITS),
@@ -618,13 +620,13 @@ def _emit_frame_word(g: Code, walk: BpfPythonUnwinder, lost: Label) -> None:
     )
     _emit_frame_field(g, walk, 1, "frame_entry", R1, lost)
     g.emit(jump_imm("jeq", R1, 0, no_entry))
-    g.place(first)
+    g.place_label(first)
     g.emit(*const(R3, w.FIRST), alu("or", R8, R3))
-    g.place(no_entry)
+    g.place_label(no_entry)
     g.emit(mov(R1, R8))
 
 
-def emit_append(g: Code, words: tuple[int, int, int]) -> None:
+def emit_append(g: CodeBuilder, words: tuple[int, int, int]) -> None:
     """Append the word in r1, if there is room for it."""
     count, frames, most = words
     full = Label()
@@ -638,4 +640,4 @@ def emit_append(g: Code, words: tuple[int, int, int]) -> None:
         alu_imm("add", R2, 1),
         store(8, R6, count, R2),
     )
-    g.place(full)
+    g.place_label(full)

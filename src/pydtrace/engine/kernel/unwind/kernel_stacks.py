@@ -77,7 +77,7 @@ def emit_stacks(
         if alone:
             g.emit(jump_imm("jne", R0, 0, walked))
             _emit_native(g, whose, offset, frames, unwinds, calls, place)
-            g.place(walked)
+            g.place_label(walked)
 
 
 def _emit_call(g: Code, which: Function, calls: CallSites) -> None:
@@ -111,9 +111,9 @@ def _emit_native(
         mov_imm(R0, 0),
         ja(done),
     )
-    g.place(some)
+    g.place_label(some)
     g.emit(alu_imm("rsh", R0, 3))
-    g.place(done)
+    g.place_label(done)
     g.emit(store(8, R7, offset, R0))
     if place == AT_END and whose != "kernel":
         g.emit(
@@ -124,4 +124,4 @@ def _emit_native(
             load(8, R3, R6, SP_OF_CONTEXT),
             call(PROBE_READ_USER),
         )
-    g.place(walked)
+    g.place_label(walked)

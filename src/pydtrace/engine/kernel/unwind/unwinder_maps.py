@@ -66,7 +66,7 @@ def create_outer_table(definition: p.MapDef) -> int:
     """A descriptor; number unwound.NONE is a table that is none."""
     none = _create_table(1)
     try:
-        return syscalls.map_of_maps([none], definition.entries)
+        return syscalls.create_map_of_maps([none], definition.entries)
     finally:
         os.close(none)
 
