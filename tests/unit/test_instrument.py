@@ -378,7 +378,7 @@ def test_tasks(monkeypatch, kind):
     def order(number):
         return 1 // number
 
-    task = celery.Celery("shop").kernel_thread(order, name="shop.order")
+    task = celery.Celery("shop").task(order, name="shop.order")
     own_celery.install_tasks(celery.signals)
     try:
         states = [task.apply((number,)).state for number in (1, 0)]
