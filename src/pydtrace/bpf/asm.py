@@ -1,11 +1,14 @@
 # mypy: ignore-errors
 """The assembler: text -> instructions.
 
-One instruction a line, its mnemonic and operands as insn.ROWS and insn.FORMS have them;
-`name:` places a label; `;` starts a comment.  Jumps go to a label or to `+n`/`-n` slots from
-the next one; helpers are called by name or number; `callsub` goes to a label of the text, or,
-if there is none, to the library function of that name (left for code.link).  Maps are given by
-name or index.  `.insn opcode, dst, src, off, imm` is a slot as it is, however wrong.
+- One instruction a line, with its mnemonic and operands as insn.ROWS and insn.FORMS list them.
+- `name:` places a label; `;` starts a comment.
+- A jump goes to a label, or to `+n`/`-n` slots from the next one. A helper is called by name or
+  number.
+- `callsub` goes to a label of the text or, without one, to the library function of that name
+  (program_builder.link_library).
+- A map is given by name or index. `.insn opcode, dst, src, off, imm` is a raw slot, right or
+  wrong.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # mypy: ignore-errors
-"""The disassembler: instructions -> text that asm.assemble takes back, slot for slot.
+"""The disassembler: instructions -> text that asm.assemble reads back, slot for slot.
 
-Jump targets get labels L<slot>, functions F<slot>.  A slot that no row describes exactly is
-written as `.insn`.  Comments of the Insn objects follow a `;`.
+- Jump targets get the labels L<slot>, functions F<slot>.
+- A slot that no row describes exactly becomes `.insn`.
+- The comment of an instruction follows a `;`.
 """
 
 from __future__ import annotations

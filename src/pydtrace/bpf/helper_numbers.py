@@ -1,6 +1,7 @@
-"""The numbers of the kernel's functions that programs of the kernel engine call, by their names there: enum bpf_func_id of linux/bpf.h.
+"""Numbers of the kernel's BPF helpers that the kernel engine's own programs call (enum
+bpf_func_id of linux/bpf.h).
 
-bpf/helpers.py has those that a compiled script may call, on each engine.
+bpf/helpers.py lists the helpers that a compiled script may call, for each engine.
 """
 
 MAP_LOOKUP_ELEM = 1

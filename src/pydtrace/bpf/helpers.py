@@ -1,13 +1,14 @@
 # mypy: ignore-errors
-"""The helper table: one row per function that an eBPF program may call, a column per engine.
+"""The helper table: one row for each function that an eBPF program may call, with a column for
+each engine.
 
-`number` is Linux's (enum bpf_func_id).  args: what each argument register holds: "map" (a map's
-handle), "key" and "value" (pointers to as many bytes as the map's key or value has), "out" and
-"in" (pointers to the bytes that the following "size" counts), "user" (an address in the
-process that fired), "int".  embedded, kernel: WORKS; FAULTS where a read may be refused
-(-EFAULT in r0) for what the event did not capture; else the tag of the compile error.
-
-No imports: c/generators/generate_bpf.py reads this file by itself.
+- number: Linux's (enum bpf_func_id), or one of pyusdt's from FIRST_PYUSDT_HELPER on.
+- args: the contents of each argument register: "map" (a map's handle), "key" and "value"
+  (pointers to as many bytes as the map's key or value has), "out" and "in" (pointers to as many
+  bytes as the following "size" says), "user" (an address in the process that fired), "int".
+- embedded, kernel: WORKS; FAULTS if a read may fail (-EFAULT in r0) because the event did not
+  capture the memory; else the tag of the compile error.
+- No imports: c/generate_bpf.py reads this file by itself.
 """
 
 from __future__ import annotations

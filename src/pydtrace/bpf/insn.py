@@ -1,10 +1,10 @@
 # mypy: ignore-errors
-"""The opcode table: eBPF as Linux 5.15 knows it, one row per instruction.
+"""The opcode table: eBPF as Linux 5.15 knows it, one row for each instruction.
 
-In: nothing.  Out: ROWS, from which come the assembler (asm.py), the disassembler (disasm.py),
-the constructors below (for the code generator) and, through c/generators/generate_bpf.py, the C
-interpreter's opcodes.  Always: one Insn is one 8-byte slot of a program, so an index into a
-list of Insn is a program counter; the 64-bit load takes two.
+- The assembler, the disassembler and the constructors below come from ROWS, and so do the
+  opcodes of the C interpreter (c/generate_bpf.py).
+- One Insn is one 8-byte slot, so an index into a list of Insn is a program counter. The 64-bit
+  load takes two slots.
 
 Source of the numbers: Linux Documentation/bpf/standardization/instruction-set.rst (RFC 9669).
 """

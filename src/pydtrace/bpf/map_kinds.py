@@ -1,7 +1,7 @@
-"""Map kinds: one row per kind of map that a program may have.
+"""Map kinds: one row for each kind of map that a program may have.
 
-`number` is Linux's map type (enum bpf_map_type), also the kind's number in c/bpf/vm.h.  Where
-`per_cpu` holds, the kernel keeps one value a CPU; the embedded interpreter has one instance.
+`number` is Linux's map type (enum bpf_map_type) and the kind's number in c/bpf/bpf.h. The kernel
+keeps one value for each CPU of a `per_cpu` map; the embedded interpreter keeps one.
 """
 
 from __future__ import annotations

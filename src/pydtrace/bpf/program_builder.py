@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""Building a program: a growing list of Insn with labels, then linking.
+"""Building a program: a growing list of instructions with labels, then linking.
 
-In: Insn objects whose jump offsets may be Labels and whose callsub targets may be names of
-functions in bpf/lib.  Out: `finish` gives a program that stands alone: every offset is a
-number and each library function that it calls is appended once, behind it.
+- The offset of a jump may be a Label, and the target of a callsub the name of a function in
+  bpf/lib.
+- `finish` returns a complete program: every offset is a number, and each library function that
+  the program calls is appended once.
 """
 
 from __future__ import annotations

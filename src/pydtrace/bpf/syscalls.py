@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""bpf(2) and perf_event_open(2): maps, programs and links of the kernel, by way of ctypes.
+"""bpf(2) and perf_event_open(2) by way of ctypes: the kernel's maps, programs and links.
 
-In: map rows and Insn lists.  Out: file descriptors, which the caller closes (Loaded does); a program or a
-link lives as long as somebody holds its descriptor, so nothing is left when a process dies.
-Always: a failing call raises OSError with the kernel's errno.
+- Each function returns a file descriptor, which the caller closes. A program or link lives as
+  long as a descriptor is open, so nothing is left when a process dies.
+- A failing call raises OSError with the kernel's errno.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # mypy: ignore-errors
-"""The kernel's verdict on a program: BPF_PROG_LOAD without attaching anything.
+"""The kernel verifier's verdict on a program: BPF_PROG_LOAD without attaching anything.
 
     verdict = verify(clause.code, program.maps)
-    verdict.status is OK, REFUSED (verdict.log says why) or CANNOT (this process or this
-    machine may not load programs at all; verdict.log says what failed)
+    verdict.status is OK, REFUSED (verdict.log has the reason) or CANNOT (this process or this
+    machine may not load programs; verdict.log has the error)
 
-Everything that is made in the kernel is given back before `verify` returns.
+`verify` closes everything that it makes in the kernel.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
 """The syntax tree of a D program, from the parser to code generation.
 
-In: built by dlang/front/parser.py.  The types pass fills in `type` on every expression and replaces
-names by symbols (in D what a name is depends on the types met before it, so names and
-types are one walk); the lower pass leaves a smaller language; code generation only reads.
-Always: every node has a `loc` (source.Location).
-
-What code generation meets, after the lower pass: IntLit, StrLit, Var, AssocRef, Builtin,
-Unary (- + ~ !), Binary, Assign with op "=", Ternary, Cast, Comma, Call, AggRef (only in
-AggStmt), Clause, ExprStmt, AggStmt, and of memory Deref, AddressOf, MemberRef, ElementRef,
-Stringof, Xlate; under -x pyusdt FloatLit and FloatOp.  Every expression there has a `type`.  Integers are
-64-bit registers as in dtrace: an operator's result is NOT cut to its type, only a Cast
-and a store are.  No operand is cast to the other's type; Binary.common says in which
-type (that is: with which sign) the two are compared, divided or shifted.
+- Every node has a `loc` (source_text.Location).
+- The types pass sets `type` on every expression and replaces names by symbols. In D the meaning
+  of a name depends on the types before it, so names and types are one walk.
+- The lower pass leaves a smaller language; code generation only reads the tree.
+- Code generation meets IntLit, StrLit, Var, AssocRef, Builtin, Unary (- + ~ !), Binary, Assign
+  with the op "=", Ternary, Cast, Comma, Call, AggRef (only in AggStmt), Clause, ExprStmt,
+  AggStmt; of memory Deref, AddressOf, MemberRef, ElementRef, Stringof, Xlate; under -x pyusdt
+  FloatLit and FloatOp.
+- Integers are 64-bit registers as in dtrace: the result of an operator is not truncated to its
+  type, only a Cast and a store truncate. No operand is converted to the other's type;
+  Binary.common is the type (its sign matters) in which the two are compared, divided or shifted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 # mypy: ignore-errors
-"""Hints for the mistakes that beginners make most.
-
-In: what the compiler is about to refuse.  Out: one line that names the way out, or None.
-"""
+"""Hints for the most frequent mistakes of beginners: one line that names the solution, or None."""
 
 from __future__ import annotations
 

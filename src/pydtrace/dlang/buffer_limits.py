@@ -1,7 +1,8 @@
 # mypy: ignore-errors
-"""Whether a program's records and aggregations have room in the buffers that its options ask for.
+"""Checks that a program's records and aggregations fit into the buffers that its options ask
+for.
 
-In: a program.Program.  Out: dtrace's words for what has no room, or None; and for sizes that it changes.
+The messages are dtrace's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""The compiler's driver: D text in, program.Program out.
+"""The compiler's driver: D text -> program.Program.
 
-A program may come from several texts (dtrace's -n, -s … may be given more than once): they
-share variables and aggregations, and their clauses stand one after the other.
+A program may have several texts (dtrace's -n, -s … may be repeated). They share variables and
+aggregations; their clauses follow each other.
 """
 
 from __future__ import annotations

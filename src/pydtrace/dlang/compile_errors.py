@@ -1,9 +1,8 @@
-"""Compile errors: one table of tags, and how an error is told.
+"""Compile errors: the table of tags, and the text of an error.
 
-In: a tag, a place, dtrace's message, a hint of ours.  Out: CompileError, whose first line is
-what dtrace prints, byte for byte; then ours: the place with its column, the source line, an
-underline and the hint.
-Always: every tag that the compiler raises stands in TAGS, with dtrace's meaning.
+- The first line is dtrace's, byte for byte. pyusdt adds the position with its column, the source
+  line, an underline and a hint.
+- TAGS has every tag that the compiler raises, with dtrace's meaning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""How large a program may be: what its texts cost the compiler, counted while it is compiled.
+"""Limits of a program's size, counted while it is compiled.
 
-In: tokens, probe descriptions and copies of definitions, as the passes meet them.  Out: CompileError at the place where one is too many.
-Always: all texts of a program count together; the limits are far above what a script needs, and bound a compilation to seconds.
+- All texts of a program count together.
+- The limits are far above the needs of a script; they bound a compilation to seconds.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 # mypy: ignore-errors
-"""Constant expressions: folded as the parser builds them, as dtrace does.
+"""Constant expressions, folded while the parser builds them, as dtrace does.
 
-In: nodes whose operands may be IntLit.  Out: an IntLit with its type where the value is
-known, else the operator's node.  Folding here and not in a later pass matters: what is
-folded away is never resolved or checked (`0 ? undefined : 1` is 1), array dimensions need
-it, and a division by a constant zero is an error of the parse.
-Always: a value is a 64-bit register, as at run time (0 … 2^64-1); its type decides the sign.
+- A value is a 64-bit register, as at run time (0 … 2^64-1); its type decides the sign.
+- Folding in the parser matters: a folded operand is never resolved or checked (`0 ? undefined :
+  1` is 1), array dimensions need it, and division by a constant zero is an error of the parse.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # mypy: ignore-errors
-"""What -S shows of a program: each clause's code, and its variables as dtrace -S lists them.
+"""The output of -S: each clause's code, and its variables in the form of dtrace -S.
 
-In: the lowered clauses and the program.Program made of them.  Out: text.
-Always: the offsets of global and this-> variables are those that dtrace gives them, in the order in which the
-program mentions them; our own layout is another one.
+Global and this-> variables get the offsets that dtrace gives them, in the order in which the
+program mentions them. The compiler's own layout is another one.
 """
 
 from __future__ import annotations

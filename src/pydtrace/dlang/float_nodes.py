@@ -1,7 +1,7 @@
-"""Floating-point nodes: FloatOp, and what is made with them of typed numbers.
+"""Floating-point nodes: FloatOp, and conversions of typed numbers.
 
-Always: all arithmetic is done in double; a register holds a double's 64 bits, or a float's 32, and only to_double() makes a
-double of the latter.
+All arithmetic is done in double. A register holds the 64 bits of a double or the 32 of a float;
+only to_double() converts the latter.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 # mypy: ignore-errors
-"""Scripts on many hosts: what `host` is, and what they may not do.
+"""Scripts on many hosts: the name `host`, and the restrictions on clauses.
 
-In: a Compiler with the option hostmode; who tells where a clause runs (hosts/placement.py).  Out: the Program, or a CompileError.
-Always: where its parts run at different places, which share nothing but aggregations, a global variable that is assigned is used on one
-side alone, and one that only the hosts use is each host's own because the option says so; hosts record, count, and do nothing to the
-coordinator but end the tracing and what their clauses say about aggregations.  Under hostmode=central all clauses run at the
-coordinator, so that variables are one; self-> has a thread of a host as key, task-> a task of one.
+- Without -x hostmode=central the parts of a script run at different places, which share only
+  aggregations. A global variable that is assigned may be used on one side only; a variable that
+  only the hosts use is separate on each host, and the option has to confirm that.
+- Hosts record and count. Towards the coordinator they may only end the tracing and act on
+  aggregations.
+- Under hostmode=central all clauses run at the coordinator, so variables are shared. The key of
+  self-> then includes the host, and that of task-> too.
 """
 
 from __future__ import annotations

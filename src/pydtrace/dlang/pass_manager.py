@@ -1,9 +1,8 @@
 # mypy: ignore-errors
-"""The pass manager: what runs in which order, and what each step needs and makes.
+"""The pass manager: the order of the passes, and the values that each pass needs and makes.
 
-In: named values (the source, the options …).  Out: more of them, each made by one pass.
-Always: what a pass needs is there when it is registered, or the registration fails; a pass
-is called with the values that it needs, by name, and with nothing else.
+- A pass can be registered only if an earlier pass or an input makes each value that it needs.
+- A pass is called with the values that it needs, by name, and with nothing else.
 """
 
 from __future__ import annotations

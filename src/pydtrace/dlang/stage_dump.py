@@ -1,8 +1,5 @@
 # mypy: ignore-errors
-"""Dumps of the compiler's stages, for people: --dump=ast, types, bpf.
-
-In: a tree or a Program.  Out: text.
-"""
+"""Dumps of the compiler's stages for people: --dump=ast, types, bpf."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Variables and aggregations: what names resolve to.
+"""Variables, aggregations, inlines and translators: the symbols that names resolve to.
 
-Made by resolve.ProgramNames, typed by the types pass, placed by layout.
+resolve.ProgramNames makes them, the types pass types them, layout places them.
 """
 
 from __future__ import annotations

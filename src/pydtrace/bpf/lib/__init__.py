@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""The runtime library: one file NAME.bpf a function, in bpf/asm.py's language.
+"""The runtime library: one file NAME.bpf for each function, in the language of asm.py.
 
-A function takes r1 … r5, returns r0, keeps r6 … r9, and ends in exit.  code.link appends it to
-the programs that `callsub NAME` it; it may call other functions of the library in the same way.
+A function takes r1 … r5, returns r0, keeps r6 … r9 and ends in exit. `link_library` appends it
+to the programs that `callsub NAME`. It may call other functions of the library.
 """
 
 from __future__ import annotations

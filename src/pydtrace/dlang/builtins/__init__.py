@@ -1,8 +1,10 @@
-"""The one table of what D has built in: variables, subroutines, actions, aggregations.
+"""The table of D's built-in variables, subroutines, actions and aggregating functions.
 
-A row says everything about one name: its prototype and type rule, the code to emit, how its data are read, what tracing
-and the dtrace engine do with it (action_base.py, subroutine_base.py, aggregation_base.py, builtin_variables.py).  Adding a built-in touches one of
-these files and its tests.  Names of D that have no row here are answered with D_UNSUPPORTED (unsupported.py).
+- A row has everything about one name: its prototype and type rule, its code, the decoding of its
+  data, and what the driver and the dtrace engine do with it (action_base.py, subroutine_base.py,
+  aggregation_base.py, builtin_variables.py).
+- Adding a built-in changes one file of this folder, and its tests.
+- The compiler refuses names of D without a row with D_UNSUPPORTED (unsupported.py).
 """
 
 from .actions import ACTIONS

@@ -1,14 +1,17 @@
 # mypy: ignore-errors
-"""An action: a statement that records data or steers the tracing.
+"""An action: a statement that records data or controls the tracing.
 
-Everything about one is in its class, a subclass of Action in a file of this folder; actions.py lists them.  What a class
-does not say is as it is here.  Other rooms ask the row (program.Action.row) and compare no names:
+A subclass of Action has everything about one action; actions.py lists the instances. Other
+folders use these attributes of the row (program.Action.row) and never compare names:
 
-- the types pass (types/): prototype, accept, typed, check, follow, takes_text, takes_floats, is_key, is_operand;
-- code generation (code/): data, record, type, in_memory, records, speculates, ends, destructive;
-- who reads records (results/records.py): is_value, fields;  who prints them (report/): prints;
-- tracing (driver/action_runner.py): perform;
-- the dtrace engine (engine/dtrace/): dtrace_shows, dtrace_does, any_value, said, spelled.
+- the types pass: prototype, check_arguments, set_type, check, check_order, takes_text,
+  takes_floats, is_key, is_operand;
+- code generation: recorded_values, emit_record, record_type, in_memory, has_record, speculates,
+  ends_tracing, is_destructive;
+- readers of records (results/records.py): is_value, record_fields; sinks: printed_by;
+- the driver (driver/action_runner.py): perform;
+- the dtrace engine: is_shown_by_dtrace, is_done_by_dtrace, may_be_shown, dtrace_value_count,
+  dtrace_expressions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of actions (action_base.py says what one is)."""
+"""The table of actions (action_base.py defines an action)."""
 
 from . import (
     aggregation_actions,

@@ -1,7 +1,8 @@
 # mypy: ignore-errors
-"""printa(), clear(), trunc(), normalize() and denormalize(): what is done with whole aggregations.
+"""printa(), clear(), trunc(), normalize() and denormalize(): actions on whole aggregations.
 
-Always: program.Action.args has the aggregations (symbols.Aggregation); the consumer does all this on a snapshot.
+program.Action.args has the aggregations (variable_table.Aggregation). The consumer acts on a
+snapshot.
 """
 
 from __future__ import annotations

@@ -1,27 +1,23 @@
 # mypy: ignore-errors
-"""An aggregating function: what the map's value is, how it is updated, merged, read and shown.
+"""An aggregating function: the words of its value, and how they are updated, merged, read and
+printed.
 
-Everything about one is in its class, a subclass of Aggregating in a file of this folder; aggregations.py lists them.  What a
-class does not say is as it is here.  Other rooms ask the row (program.AggDef.row) and compare no names:
+A subclass of Aggregating has everything about one function; aggregations.py lists the instances.
+Other folders use the attributes of the row (program.AggDef.row) and never compare names. A class
+has no state, so a value, which refers to its row, can be pickled.
 
-- the types pass (types/): prototype, params, constants, increments, read, spelled, differences;
-- code generation (code/): stored, halved, prepare, emit, weighs;
-- the kernel engine (engine/kernel/kernel_maps.py): merged, of what the CPUs have;
-- what reads maps (aggregation/split_values.py): halved, whole, stored;
-- the value objects (results/aggregation_values.py): called, value, number, mean, is_told, bounds;
-- merging (aggregation/merge_values.py): merged, is_told, head;  what a host sends of it (driver/aggregation_deltas.py): came;
-- text (dtrace_text/aggregation_text.py, dtrace_text/aggpack_text.py, driver/formatted_text.py): decode, rank, zero, show, printed, has_bars, packing;
-- Erlang's terms (sinks/erlang_terms_sink.py): exact, since;  the live view (sinks/live/live_model.py): is_total, falls;
-- metrics (sinks/metrics/prometheus_model.py, sinks/metrics/metric_config.py): metric, is_told, falls;
-- the dtrace engine (engine/dtrace/framing.py): is_distribution, told, labels.
+Every value starts with a u64 count of data points; 0 means that nothing was aggregated, as after
+clear(). All words are u64 or s64 in the host's byte order. After word 0:
 
-A class has no state, so that a value, which names its row, can be pickled.
-
-Every value starts with a u64 number of data points; 0 means that nothing was aggregated (also what clear() leaves).  All
-words are u64 or s64, little- or big-endian as the host.  Values, after word 0 (n):  count: none.  sum: s64 sum.  min, max: s64
-value.  avg: s64 sum.  stddev: s64 sum, u128 sum of squares.  quantize: s64 bucket[127], bucket 63 is the value 0, 63 + k the
-values 2^(k-1) … 2^k - 1, 63 - k their negatives.  lquantize: what is below the base, the levels, what is above.  llquantize:
-see aggregation/buckets.py.
+- count: nothing
+- sum: s64 sum
+- min, max: s64 value
+- avg: s64 sum
+- stddev: s64 sum, u128 sum of squares
+- quantize: s64 bucket[127]; bucket 63 is the value 0, 63 + k the values 2^(k-1) … 2^k - 1, 63 -
+  k their negatives
+- lquantize: values below the base, the levels, values above
+- llquantize: see results/buckets.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of aggregating functions (aggregation_base.py says what one is)."""
+"""The table of aggregating functions (aggregation_base.py defines one)."""
 
 from . import distribution_aggregations, number_aggregations, percentiles
 

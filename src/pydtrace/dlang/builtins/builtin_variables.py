@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """Built-in variables: most are fields of the state block, which the engine fills.
 
-Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own dlibs.
+Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own libraries.
 """
 
 from __future__ import annotations

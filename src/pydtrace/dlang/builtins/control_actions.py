@@ -1,5 +1,7 @@
 # mypy: ignore-errors
-"""exit(), setopt(), ftruncate(), raise() and stop(): what steers the tracing or the firing process; and what is refused."""
+"""exit(), setopt(), ftruncate(), raise() and stop(): control of the tracing or of the firing
+process; and refused actions.
+"""
 
 from __future__ import annotations
 

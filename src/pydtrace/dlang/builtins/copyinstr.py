@@ -1,8 +1,9 @@
 # mypy: ignore-errors
-"""copyinstr(), and what it is as an aggregation's key under -x pyusdt: strings that only differ behind strsize stay apart.
+"""copyinstr(), also as an aggregation's key under -x pyusdt, where strings that differ only
+after strsize stay apart.
 
-Always: of such a key all that a producer captures of a string is read; what is longer than strsize is cut, and ends with
-`~` and the hash of the whole string, so that no two are taken for one, whoever prints or reads the key.
+The code for such a key reads everything that a target captures of a string. A string longer than
+strsize is truncated and ends with `~` and the hash of the whole string, so no two keys coincide.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 """copyout() and copyoutstr(): bytes written into the memory of the process that fired.
 
-Always: what is written comes from the program's own memory (alloca(), copyin(), a string) and lies inside of it; code for the
-kernel alone, since an event that is read after its firing has no process to write to. Where the kernel engine lets it write:
-engine/kernel/passes/user_memory_writes.py.
+- The bytes come from the program's own memory (alloca(), copyin(), a string) and lie inside it.
+- The code is for the kernel only: an event that is read after its firing has no process to write
+  to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # mypy: ignore-errors
 """quantize(), lquantize() and llquantize(): aggregating functions whose value is a distribution.
 
-`prepare` makes a value the offset of its bucket from the first; the constants' checks and words are dtrace's.
+`prepare` turns a value into the offset of its bucket. The checks of constants and their messages
+are dtrace's.
 """
 
 from __future__ import annotations

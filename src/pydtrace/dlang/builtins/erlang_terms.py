@@ -1,7 +1,8 @@
 # mypy: ignore-errors
 """term(): the Erlang term that a probe's argument carries, or an element of it, as text.
 
-Always: the helper (c/bpf/helpers/term.c) reads what the event captured; only the embedded engine has it.
+The helper (c/bpf/term.c) reads the memory that the event captured; only the embedded engine has
+it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
 # mypy: ignore-errors
-"""Aggregating functions of floating-point values: what the map's value is, how it is updated, merged, read and shown.
+"""Aggregating functions of floating-point values.
 
-As in aggregation_base.py every value starts with the number of data points.  After it:  sum, avg: the bits of a double, the
-sum.  min, max: s64, an integer that sorts as the double does (floats.ordered), so that these two run on any engine.
-stddev: the bits of two doubles, the mean and the sum of the squared distances from it, kept by Welford's method.
+As in aggregation_base.py, every value starts with the count of data points. After it:
+
+- sum, avg: the bits of a double, the sum
+- min, max: s64, an integer that sorts as the double does (float_nodes.to_sortable), so these two
+  run on every engine
+- stddev: the bits of two doubles, the mean and the sum of squared distances from it (Welford's
+  method)
 """
 
 from __future__ import annotations

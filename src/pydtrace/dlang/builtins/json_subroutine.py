@@ -1,8 +1,9 @@
 # mypy: ignore-errors
-"""json(): a value of a JSON text, as illumos's json() finds it.
+"""json(): a value of a JSON text, found as illumos's json() finds it.
 
-Always: the helper (c/bpf/helpers/json.c) takes text, path and result in places of the same size; only the embedded engine has
-it.  What the path does not lead to, and a text that is not JSON up to there, is NULL.
+- The helper (c/bpf/json.c) takes text, path and result in slots of one size; only the embedded
+  engine has it.
+- The result is NULL if the path leads to nothing, or if the text is not JSON up to there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""alloca(), copyin(), copyinto() and bcopy(): memory of a clause, and what is copied there.
+"""alloca(), copyin(), copyinto() and bcopy(): memory of a clause, and copies into it.
 
-Always: the memory is the layout's heap, `scratchsize` bytes in the state block; it belongs to one firing of one
-clause, which begins with all of it free and zero.  What is handed out is the address's number (dlang/code/memory_objects.py).  Sizes are
-rounded up to 8.
+- The memory is the layout's heap: `scratchsize` bytes in the state block. It belongs to one
+  firing of one clause, which begins with all of it free and zero.
+- A result is the address's number (memory_objects.py). Sizes are rounded up to 8.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 # mypy: ignore-errors
-"""Subroutines that show network addresses: inet_ntoa(), inet_ntoa6(), inet_ntop(), link_ntop().
+"""Subroutines that print network addresses: inet_ntoa(), inet_ntoa6(), inet_ntop(), link_ntop().
 
-`emit(g, call, target)`: see subroutine_base.py.  The loops are routines of bpf/lib; they write to a work area whose first
-64 bytes are the text.
+The loops are routines of bpf/lib. They write to a work area whose first 64 bytes are the text.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 # mypy: ignore-errors
-"""emit_count(), sum(), min(), max(), avg() and stddev(): aggregating functions whose value is a number."""
+"""count(), sum(), min(), max(), avg() and stddev(): aggregating functions whose value is a
+number.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 # mypy: ignore-errors
-"""percentiles(), which D does not have: a distribution fine enough to tell any percentile to 1 %, on every engine of ours.
+"""percentiles(), an extension of D: a distribution fine enough for any percentile to 1 %, on
+every pyusdt engine.
 
-A value: u64 number of data points, s64 the greatest of them, s64 bucket[] (aggregation/buckets.py, percentile_bounds()).  The buckets
-are the same whatever comes, so merging adds them and is exact.  All of them are more than the kernel takes as one CPU's value, so a
-map has them in halves (aggregation/split_values.py), those below 0 by their magnitudes as those above; who has none below 0 has no such half.
+- A value: u64 count of data points, s64 the greatest of them, s64 bucket[] (results/buckets.py,
+  percentile_bounds()). The buckets never vary, so merging adds them and is exact.
+- The kernel limits the value of one CPU, so a map keeps it in two halves: the buckets below 0 by
+  their magnitudes, and the others. Values without negatives have no first half.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # mypy: ignore-errors
-"""printf(), system() and freopen(): what a format makes of values; parse_format() for printa(), too.
+"""printf(), system() and freopen(): actions with a format string; parse_format() serves
+printa(), too.
 
-Always: call.format is the parsed format (program/printf_format.py); args[0] is its StrLit still.
+call.format is the parsed format (program/format_parse.py); args[0] is still its StrLit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""progenyof(), and cleanpath(): what a helper or the event knows.
+"""progenyof() and cleanpath().
 
-Always: the event has the firing process's ancestors, the nearest ANCESTORS of them; a path is cleaned by a helper that only
-the embedded engine has, for places of one size.
+The event has the ANCESTORS nearest ancestors of the firing process. The helper that cleans a
+path takes slots of one size; only the embedded engine has it.
 """
 
 from __future__ import annotations

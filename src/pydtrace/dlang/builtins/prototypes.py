@@ -1,11 +1,9 @@
 # mypy: ignore-errors
-"""What D calls its own: the names of its functions and variables, with their prototypes.
+"""The names of D's functions and variables, with their prototypes, supported or not
+(unsupported.py).
 
-In: a name.  Out: its kind and prototype, whether pyusdt has it or not (unsupported.py): so a program that
-uses a part of D that is not there yet is told so, and is not told that the name is unknown.
-
-A prototype is written as dtrace prints it: `@` takes anything, `[type]` may be left out,
-`...` stands for any number of further arguments.
+A prototype is written as dtrace prints it: `@` takes anything, `[type]` is optional, `...` is
+any number of further arguments.
 """
 
 from __future__ import annotations

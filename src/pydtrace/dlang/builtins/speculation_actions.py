@@ -1,11 +1,10 @@
 # mypy: ignore-errors
 """speculation(), speculate(), commit() and discard().
 
-Their code: a speculation is a word of the globals map, 0 while it is free; what its
-clauses record goes out at once, marked with its number, and the consumer holds it back until the record
-of a commit or discard comes.
-Always: as in dtrace a clause ends at a speculate() of what is not active; a commit() or discard() of 0
-or of what is not active does nothing, and one of what can not be is a fault.
+- A speculation is a word of the globals map, 0 while it is free. Its records go out at once,
+  marked with its number; the consumer holds them until the record of a commit or discard comes.
+- As in dtrace, a clause ends at a speculate() of an inactive speculation; commit() or discard()
+  of 0 or of an inactive one does nothing, and of an impossible number is a fault.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""stack_kind(), ustack(), jstack(), and sym() and its like: what a record has of a stack, or of an address that is to be named.
+"""stack(), ustack(), jstack(), and sym() and its relatives: stacks and named addresses in a
+record.
 
-Their code makes the values of what the engine put into the state block (Program.stacks).
-Always: a stack is a struct of raw addresses and what is needed to name them; nothing is named before it is
-printed (driver/address_symbolizer.py).  One that an engine does not record has no frames.
+- The code copies from the part of the state block that the engine fills (Program.stacks).
+- A stack is a struct of raw addresses and the data to name them; a sink names them when it
+  prints (symbols/address_symbolizer.py). A stack that an engine does not record has no frames.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""Subroutines on strings, and the code that they become.
+"""Subroutines on strings and numbers, and their code.
 
-`emit(g, call, target)`: see subroutine_base.py.  The loops are routines of bpf/lib; what most of them leave in
-r0 is a part of a string, its first byte << 32 | the number of its bytes, which is then copied.
+The loops are routines of bpf/lib. Most of them leave a part of a string in r0: its first byte <<
+32 | the number of its bytes, which is then copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The table of subroutines: functions that an expression may call (subroutine_base.py says what one is)."""
+"""The table of subroutines: functions that an expression may call (subroutine_base.py defines
+one).
+"""
 
 from . import (
     copyinstr,

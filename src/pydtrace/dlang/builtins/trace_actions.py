@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""trace(), tracemem() and print(): a value, memory, and what a pointer points to."""
+"""trace(), tracemem() and print(): a value, memory, and the target of a pointer."""
 
 from __future__ import annotations
 

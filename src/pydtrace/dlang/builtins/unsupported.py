@@ -1,6 +1,7 @@
-"""What of D has no row, and why; and what a row can not do in every engine.
+"""D's built-ins without a row, with the reasons, and the differences between engines of those
+with one.
 
-The reasons are hints of the compiler's, and docs/guide/language.md is made of all of it.
+The compiler's hints and docs/guide/language.md come from these tables.
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"

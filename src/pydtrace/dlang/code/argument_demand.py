@@ -1,10 +1,11 @@
 # mypy: ignore-errors
-"""Demand: what of an event a clause reads, and "kernel" where it follows a pointer to one of the kernel's structs.
+"""Demand: the parts of an event that a clause reads. The target converts and captures no more
+than this.
 
-In: a typed clause.  Out: {argument index: bytes of its string, 0 for the value only}, and the parts
-of the state block that it reads.  The producer converts and captures no more than this.
-Always: too much rather than too little.  A string that is read at an address that does not come from
-the arguments in plain sight (a variable may hold one) may be any of the arguments' strings.
+- A demand is {argument index: bytes of its string, 0 for the value only}, and the parts of the
+  state block that the clause reads; "kernel" if it follows a pointer to a struct of the kernel.
+- It is too large rather than too small: a string at an address that does not visibly come from
+  an argument (a variable may hold one) may be the string of any argument.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""Assignments -> code.
+"""Assignments -> code; the op of an Assign node is always "=" here.
 
-In: Assign nodes, whose op is always "=" here.  Out: code.
-Always: assigning 0 or NULL to a self-> variable or an element deletes it.  A new element that finds no room is
-lost, and counted (DROP_DYNAMIC); as in dtrace the clause ends there, without a record.  Where the value is a fault, the variable stays as it was.
+- Assigning 0 or NULL to a self-> variable or an element deletes it.
+- A new element that finds no room is a drop (DROP_DYNAMIC); as in dtrace the clause ends there,
+  without a record.
+- If the value is a fault, the variable keeps its old value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # mypy: ignore-errors
 """Code generation: the typed, lowered tree -> program.Program.
 
-In: the program's ast.Unit, its options.  Out: a Program, its code linked and complete.
-Always: one eBPF program a clause, which any engine can run by itself: it begins with the state block's
-lookup, ends with its record, and passes the verifier of Linux 5.15.
+Each clause is one eBPF program, which any engine can run by itself: it begins with the lookup of
+the state block, ends with its record, and passes the verifier of Linux 5.15.
 """
 
 from __future__ import annotations

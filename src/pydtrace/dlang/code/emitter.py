@@ -1,12 +1,11 @@
 # mypy: ignore-errors
-"""The emitter: what one clause's code is made with.
+"""The emitter, with which the other files of this folder make the code of one clause.
 
-In: calls of the modules integers, strings, variables, memory and statements, which know D; this one knows
-eBPF: registers, temporaries, memory, maps, faults.  Out: the finished instructions of a clause.
-Always:
-- r6 is the state block.  r0 is the accumulator: an expression's value is left in it.  r1 … r5 are
-  scratch and die with any call.  r7, r8, r9 hold temporaries, the stack and then the state block
-  those that find no register.  Temporaries are released in the reverse order of their making.
+The others know D; this file knows eBPF: registers, temporaries, memory, maps, faults.
+
+- r6 is the state block. r0 is the accumulator, which holds the value of an expression. Any call
+  overwrites r1 … r5. r7, r8, r9, then the stack, then the state block hold temporaries, which
+  are released in the reverse order of their making.
 - The word at r10-8 is zero: the key of all maps with one element.
 """
 

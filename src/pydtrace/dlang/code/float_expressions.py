@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""Floating-point operations -> code.
+"""Floating-point operations -> code that leaves a double's 64 bits, a float's 32 or an integer
+in r0.
 
-In: FloatOp and FloatLit nodes (float_expressions.py).  Out: code that leaves a double's 64 bits, a float's 32 or an integer in r0.
-Always: what is about bits (sign, order, truth) is a few instructions, which any engine runs; what computes calls the
-helper float_compute, which only the embedded engine has.
+Operations on bits (sign, order, truth) are a few instructions, which every engine runs.
+Arithmetic calls the helper float_compute, which only the embedded engine has.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""Which clauses can be counted in the traced process, without events (docs/internals/ring.md, "Counting").
+"""Clauses that the target can count itself, without events (docs/internals/ring.md, "Counting").
 
-In: typed clauses.  Out: yes or no.
-Always: a clause that can be counted does the same at each firing of a probe at a place of a process: it reads nothing that differs
-between two of them, it can not fail, and what it does n times can be done at once.
+Such a clause does the same at each firing of a probe at one code location of a process: it reads
+nothing that differs between two firings, it cannot fail, and n firings can be aggregated at
+once.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 # mypy: ignore-errors
-"""Integer expressions -> code.
+"""Integer expressions -> code that leaves the value in r0, or jumps on its truth.
 
-In: typed expressions.  Out: code that leaves the value in r0, or jumps on its truth.
-Always: values are 64-bit registers, extended by the sign of their type when they are loaded; as in
-dtrace an operator's result is not cut to its type, only casts and stores cut.  Division by zero is
-a fault; the smallest integer divided by -1 is itself.  Linux 5.15 has no signed division: it is
-made from the unsigned one.
+- Values are 64-bit registers, extended by the sign of their type when they are loaded. As in
+  dtrace, casts and stores truncate, operators do not.
+- Division by zero is a fault; the smallest integer divided by -1 is itself. Linux 5.15 has no
+  signed division: the code uses the unsigned one.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 # mypy: ignore-errors
-"""Layout: where everything of a program lives.
+"""Layout: the places of everything in a program: offsets in the state block and the globals map,
+keys, the list of maps.
 
-In: symbols with their types, as code generation meets them.  Out: offsets in the state block and
-in the globals map, key layouts, the list of maps.
-Always: one Layout serves all clauses of a program; what is placed stays where it is.  Strings are
-NUL-terminated and padded with zeros to their whole storage, and so are the gaps of a key, so that
-keys are hashed and compared by words.
-
-State block: the event | fault record | this-> variables | zeros | the running clause's scratch.
-`zeros` is never written: it is what strings are padded from and what a new aggregation starts as.
+- One Layout serves all clauses of a program; what is placed never moves.
+- Strings are NUL-terminated and padded with zeros to their whole storage, and so are the gaps of
+  a key, so keys are hashed and compared by words.
+- State block: the event | fault record | this-> variables | zeros | the running clause's
+  scratch. Nothing writes `zeros`: strings are padded from it, and new aggregations start as it.
 """
 
 from __future__ import annotations

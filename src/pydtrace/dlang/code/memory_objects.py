@@ -1,11 +1,10 @@
 # mypy: ignore-errors
-"""Objects in memory -> code: structs, unions, arrays, and what pointers refer to.
+"""Objects in memory -> code: structs, unions, arrays, and the targets of pointers.
 
-In: typed Deref, AddressOf, MemberRef, ElementRef, Stringof, Xlate nodes, and variables of such types.  Out: code
-that reads, writes and copies them.
-Always: a pointer is a number.  One whose upper half is ADDRESS_STATE or ADDRESS_GLOBALS is an offset in the
-program's own memory: its this-> variables and alloca()'s memory, or its globals.  Every other one is an address in
-the traced process, which can be read and not written.  Where code knows the object it needs no number.
+A pointer is a number. If its upper half is ADDRESS_STATE or ADDRESS_GLOBALS, it is an offset in
+the program's own memory: its this-> variables and alloca()'s memory, or its globals. Any other
+number is an address in the target, which can be read but not written. Code that knows the object
+needs no number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # mypy: ignore-errors
-"""Which clauses need one consumer that sees all events in their order (docs/internals/consumers.md).
+"""Clauses that need one consumer that sees all events in order (docs/internals/consumers.md).
 
-In: typed clauses.  Out: why, in words that go on behind the clause's place.
-Always: too many rather than too few.  A clause that needs no order does the same to the aggregations, taken together, whichever
-consumer runs it, and leaves nothing else behind.
+A clause that needs no order has the same total effect on aggregations whichever consumer runs
+it, and leaves nothing else behind. In doubt a clause needs the order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Which stacks a program needs, and how many frames of them: of stack(), ustack(), jstack(), caller, stackdepth and theirs.
-
-In: typed nodes, options.  Out: what Layout.reserve_stack() takes.
+"""The stacks that a program needs, and their numbers of frames: for stack(), ustack(), jstack(),
+caller, stackdepth and their relatives.
 """
 
 from __future__ import annotations

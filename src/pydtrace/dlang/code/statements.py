@@ -1,10 +1,10 @@
 # mypy: ignore-errors
 """Statements -> code: actions into the clause's record, aggregating functions, expressions.
 
-In: a clause's typed body.  Out: code and the Clause's `actions` and `record_size`.
-Always: a firing of a clause emits at most one record, with the data of all its actions at fixed
-offsets; nothing is emitted if the firing ends in a fault.  A clause without a body (the default
-action) emits a record without data; one that only computes emits none.
+- A firing of a clause emits at most one record, with the data of all its actions at fixed
+  offsets, and none if it ends in a fault.
+- A clause without a body (the default action) emits a record without data; one that only
+  computes emits none.
 """
 
 from __future__ import annotations

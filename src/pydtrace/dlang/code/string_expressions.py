@@ -1,15 +1,12 @@
 # mypy: ignore-errors
-"""String expressions -> code.
+"""String expressions -> code that writes the string into the state block, or compares two.
 
-In: typed expressions of type string.  Out: code that writes the string into the state block, or that
-compares two.
-Always: a string is NUL-terminated and padded with zeros to its storage, at most strsize - 1 bytes
-long.  Where a string already lies somewhere (a Place) it is used there and not copied.
-
-NULL: a self-> variable or an element that was never assigned is NULL, and so is a scalar to which 0 or
-another NULL was assigned.  As in dtrace NULL equals only NULL and comes before every string; every use
-but comparing and assigning is a fault, bad address 0.  In storage NULL is a NUL with a mark behind it,
-where padding would be; maps have no element for it.
+- A string is NUL-terminated and padded with zeros to its storage, at most strsize - 1 bytes
+  long. The code uses a string where it lies (a StringSlot) and does not copy it.
+- NULL: an unassigned self-> variable or element, and a scalar to which 0 or NULL was assigned.
+  As in dtrace, NULL equals only NULL and precedes every string; every use except comparison and
+  assignment is a fault, bad address 0. In storage NULL is a NUL with a mark behind it, where
+  padding would be; maps have no element for it.
 """
 
 from __future__ import annotations

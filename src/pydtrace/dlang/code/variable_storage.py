@@ -1,9 +1,8 @@
 # mypy: ignore-errors
-"""Variables: where they are, the keys of their maps, and reading integers.
+"""Storage of variables: their places, the keys of their maps, and reading integers.
 
-In: Var and AssocRef nodes whose symbols layout has placed.  Out: code.  Assigning scalars: assignments.py.
-Always: this-> variables lie in the state block, global scalars in the globals map; self-> variables
-and associative arrays are hash maps, whose missing elements are 0.
+this-> variables lie in the state block, global scalars in the globals map; self-> variables and
+associative arrays are hash maps, whose missing elements are 0. assignments.py assigns scalars.
 """
 
 from __future__ import annotations

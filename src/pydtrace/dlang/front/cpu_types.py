@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""What D knows of the CPU that a probe fired on, beside its number: cpuinfo_t, curcpu, chip, pset and lgrp.
+"""The D library of the CPU that a probe fired on: cpuinfo_t, curcpu, chip, pset and lgrp, as in
+dtrace's sched.d.
 
-In: the machine's /sys.  Out: the text of a D library, as dtrace has it in sched.d.
-Always: it needs `cpu` alone, so it means the same on every engine.  Linux has neither processor sets nor locality groups;
-dtrace 2.0 shows both as 0.
+It needs only `cpu`, so it means the same on every engine. Linux has neither processor sets nor
+locality groups; dtrace 2.0 shows both as 0.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # mypy: ignore-errors
-"""What D knows of the packets of ip, udp, and tcp's send and receive: their structs, with their translators from headers.
+"""The part of the kernel's D library for packets: ip, udp, and send and receive of tcp.
 
-In: whether the running kernel has the structs.  Out: the text behind kernel_probes.py's library, which declares pktinfo_t, csinfo_t,
-ipinfo_t and tcp's structs.
-Always: the arguments of a probe lie as in dtrace: arg2 is the header of IP, arg4 of tcp and udp the header behind it, which way the
-packet goes arg5 of udp and arg6 of tcp (1: out).  The socket may be NULL, as always of what comes in, or one that is no whole socket
-(of a connection that begins or is over); what only such a one knows is 0 then.
+- The arguments of a probe are dtrace's: arg2 is the header of IP, arg4 of tcp and udp the header
+  behind it; arg5 of udp and arg6 of tcp is the direction (1: out).
+- The socket may be NULL, as for every incoming packet, or a partial socket (of a connection that
+  begins or has ended); the members of a full socket are then 0.
+
 Sources: the DTrace guide's "ip", "udp" and "tcp" providers; RFC 791, 768, 8200, 9293.
 """
 

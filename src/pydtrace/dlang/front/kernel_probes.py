@@ -1,11 +1,14 @@
 # mypy: ignore-errors
-"""What D knows of the arguments of io and tcp, and with kernel_packets.py of ip and udp: their structs, and translators from the kernel's.
+"""The kernel's D library for the arguments of io and tcp, and with kernel_packets.py of ip and
+udp.
 
-In: whether the running kernel has the structs (engine/kernel/kernel_structs.py).  Out: the text of a D library, as dtrace has it in io.d,
-net.d, ip.d and tcp.d; "" where it has not.
-Always: the kernel's structs are the kernel's (types/kernel_btf.py).  The arguments of a probe lie as in dtrace: arg3 of tcp is the socket,
-arg5 the state that comes; arg0 of io is the request, and where it is done arg1 its error.
-Sources: the DTrace guide's "io" and "tcp" providers, what dtrace 2.0 translates.
+- The text is that of dtrace's io.d, net.d, ip.d and tcp.d, "" if the running kernel lacks the
+  structs.
+- The structs are the kernel's own (types/kernel_btf.py). The arguments of a probe are dtrace's:
+  arg3 of tcp is the socket, arg5 the next state; arg0 of io is the request, and arg1 of
+  io:::done its error.
+
+Sources: the DTrace guide's "io" and "tcp" providers, and the members that dtrace 2.0 translates.
 """
 
 from __future__ import annotations

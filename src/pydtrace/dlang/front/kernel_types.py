@@ -1,11 +1,12 @@
 # mypy: ignore-errors
-"""What D knows of a task of the kernel: psinfo_t, lwpsinfo_t, their translators, the arguments of proc and sched.
+"""The kernel's D library for tasks: psinfo_t, lwpsinfo_t, their translators, the arguments of
+proc and sched.
 
-In: where the running kernel has its members (engine/kernel/kernel_structs.py).  Out: the text of a D library, as dtrace has it in
-procfs.d and sched.d; "" where that is not known.
-Always: the structs themselves are the kernel's (types/kernel_btf.py); this is read only where they have the members that it names.
-Sources: the DTrace guide's "proc" and "sched" providers, the
-members that dtrace 2.0 translates, and what it calls curpsinfo, curlwpsinfo and curthread.
+The text is that of dtrace's procfs.d and sched.d, "" if the running kernel lacks the members.
+The structs are the kernel's own (types/kernel_btf.py).
+
+Sources: the DTrace guide's "proc" and "sched" providers, the members that dtrace 2.0 translates,
+and its definitions of curpsinfo, curlwpsinfo and curthread.
 """
 
 from __future__ import annotations

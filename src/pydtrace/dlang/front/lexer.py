@@ -1,11 +1,10 @@
 # mypy: ignore-errors
-"""D's tokens.
+"""The lexer: D text -> tokens, one at a time.
 
-In: a Source, the macro variables and arguments.  Out: one token at a time, on demand, because
-what a character means depends on where the parser is: outside clauses (mode CLAUSE) probe
-descriptions are one token, inside (mode EXPR) they are C's.
-Always: `pos` is how far the text has been read, as far as dtrace's own lexer would have
-read it, since that decides which line its messages name.
+- The meaning of a character depends on the parser's position: outside clauses (mode CLAUSE) a
+  probe description is one token, inside (mode EXPR) tokens are C's.
+- `pos` is how far the text has been read, as far as dtrace's own lexer would have read it,
+  because that decides the line that its messages name.
 """
 
 from __future__ import annotations

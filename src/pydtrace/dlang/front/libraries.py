@@ -1,9 +1,10 @@
 # mypy: ignore-errors
-"""D libraries, which are read before a program: the *.d files of the folders that -L names, and ours.
+"""D libraries, read before a program: the *.d files of the -L folders, and those of this
+package.
 
-In: options, a text.  Out: their inlines, translators and types, in the Compiler's names.
-Always: a library comes after those that it depends on (`#pragma D check_dependency library name`), which are in the
-same folder; one that depends on a module or provider that is not there is passed over, as in dtrace.
+A library follows the libraries that it depends on (`#pragma D depends_on library name`), which
+are in the same folder. A library that depends on a missing module or provider is skipped, as in
+dtrace.
 """
 
 from __future__ import annotations

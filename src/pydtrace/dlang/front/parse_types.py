@@ -1,8 +1,5 @@
 # mypy: ignore-errors
-"""The parser's part for types and declarations: functions over a parser.Parser.
-
-In: tokens.  Out: TypeName nodes, and the items that are not clauses.
-"""
+"""The parser's part for types and declarations: functions over a parser.Parser."""
 
 from __future__ import annotations
 

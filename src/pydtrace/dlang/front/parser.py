@@ -1,11 +1,12 @@
 # mypy: ignore-errors
-"""The parser: tokens in, the tree of a whole program out (ast.Unit).
+"""The parser: tokens -> the tree of a whole program (ast.Unit).
 
-Hand-written, and the whole grammar of D: what is not supported is parsed too, so that
-the later passes can refuse it at its place.  As in C, the grammar depends on which names
-are types, so declarations are entered into `names` (resolve.ProgramNames) as they are parsed.
-Always: a token is fetched only when the grammar needs to see it.  A node's loc.mark, the
-line that dtrace's messages name, is how far the text has been read when the node is made.
+- It has the whole grammar of D, supported or not, so that later passes can refuse a part at its
+  place.
+- As in C, the grammar depends on which names are types, so declarations are entered into `names`
+  (resolve.ProgramNames) while they are parsed.
+- It fetches a token only when the grammar needs it. A node's loc.mark, the line that dtrace's
+  messages name, is how far the text has been read when the node is made.
 """
 
 from __future__ import annotations

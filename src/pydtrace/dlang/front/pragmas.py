@@ -1,9 +1,7 @@
 # mypy: ignore-errors
 """Control lines: `#pragma D option`, `#error`, the preprocessor's line markers.
 
-In: the words of a control line, as the lexer reads them.  Out: options set, lines renumbered,
-an ast.Pragma for the tree.
-Always: options take effect as the text is read, before anything is typed.
+Options take effect while the text is read, before anything is typed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # mypy: ignore-errors
 """The C preprocessor of -C: the system's cpp(1), run as dtrace runs it.
 
-In: a script's bytes, the options.  Out: what cpp made of them, with its `# line "file"` markers.
-Always: cpp reads /dev/stdin, which is how its markers tell the script itself from what it includes;
-its messages go to our own standard error.
+cpp reads /dev/stdin, so its markers tell the script from the files that it includes. Its
+messages go to this process's standard error.
 """
 
 from __future__ import annotations

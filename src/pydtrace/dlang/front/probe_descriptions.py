@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 """Probe descriptions: `provider:module:function:name`, as dtrace reads them.
 
-In: the text of one, macro variables not yet replaced.  Out: ast.ProbeDesc.
-The parts are counted from the right: `a` is a name, `a:b` a function and a name; what is
-left out is "", and matches everything.  A function of C++ or Rust may be written with its ::, if provider and module are there.
+The parts count from the right: `a` is a name, `a:b` a function and a name. A missing part is ""
+and matches everything. A function of C++ or Rust may contain ::, if provider and module are
+given.
 """
 
 from __future__ import annotations

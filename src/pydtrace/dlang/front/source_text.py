@@ -1,11 +1,9 @@
 # mypy: ignore-errors
-"""D source text and places in it.
+"""D source text and positions in it.
 
-In: the text of a script or of a command-line clause, as bytes or str.  Out: Source, which
-maps offsets to lines and columns, and Location, which every token and node carries.
-Always: `text` holds one character a byte (latin-1), so that offsets, string literals and
-what is printed are exact for any input; the preprocessor's `# line "file"` markers, noted
-by the lexer, change what lines are called and nothing else.
+- `text` has one character for each byte (latin-1), so offsets, string literals and output are
+  exact for any input.
+- The preprocessor's `# line "file"` markers change the names of lines and nothing else.
 """
 
 from __future__ import annotations

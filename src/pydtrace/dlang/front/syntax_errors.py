@@ -1,8 +1,5 @@
 # mypy: ignore-errors
-"""Syntax errors as dtrace tells them.
-
-In: a parser.Parser before the token that can not stand where it is.  Out: the error, with what dtrace shows near it, and a hint.
-"""
+"""Syntax errors in dtrace's words: the text that it shows near the error, and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The order of a clause's actions: what was before, by which each action knows what it may not follow (Action.check_order)."""
+"""The order of a clause's actions, with which each action knows what it may not follow
+(Action.check_order).
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 # mypy: ignore-errors
-"""The parameters of aggregating functions: which of the arguments they are, and that they stay as they are.
+"""The constant parameters of aggregating functions.
 
-In: the typed Call of an aggregating function and its symbols.Aggregation.  Out: the constant
-parameters, and the arguments that are values.
-Always: the first use of an aggregation fixes its parameters; checks and words are dtrace's.
+The first use of an aggregation fixes its parameters. Checks and messages are dtrace's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """The types of calls, aggregations and keys.
 
-In: Call, AggRef and AssocRef nodes.  Out: the same, with their rows of builtins, arguments
-and keys converted to the types of their prototypes.
+The pass adds the rows of builtins and converts arguments and keys to the types of their
+prototypes.
 """
 
 from __future__ import annotations

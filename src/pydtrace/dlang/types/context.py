@@ -1,8 +1,7 @@
 # mypy: ignore-errors
-"""The context of the types pass: what its parts share, each of which is a file of functions that take it as `c`.
+"""The context of the types pass, which its functions take as `c`.
 
-In: resolve.ProgramNames; a table, node class -> function(c, node), by which a part types what lies below its own node.
-Always: typing a node twice changes nothing: a clause may be typed again (see typecheck.py).
+Typing a node twice changes nothing: a clause may be typed again (typecheck.py).
 """
 
 from __future__ import annotations

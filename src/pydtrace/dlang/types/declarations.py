@@ -1,9 +1,8 @@
 # mypy: ignore-errors
-"""Declarations: types, variables and what else a program gives a name.
+"""Declarations: types, variables and the other names of a program.
 
-In: declarations as the parser meets them.  Out: types.Type, symbols.Variable, symbols.Inline.
-Always: checks come in dtrace's order, with its words.  Structs, unions and enumerations are entered while
-they are read, since a member may point to the struct that it is in.
+Checks come in dtrace's order, with its messages. Structs, unions and enumerations are entered
+while they are read, because a member may point to its own struct.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # mypy: ignore-errors
-"""Inline definitions, translators and provider declarations: what a program names to be put in elsewhere.
+"""Inline definitions, translators and provider declarations.
 
-In: their definitions, as the parser meets them.  Out: typed expressions (templates) in resolve.ProgramNames; templates.py makes
-copies of them.
-Always: a template is typed where it is defined, so that it can use only what is defined before it.
+Each becomes a typed expression (a template), which templates.py copies. A template is typed at
+its definition, so it can use only earlier definitions.
 """
 
 from __future__ import annotations

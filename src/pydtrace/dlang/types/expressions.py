@@ -1,12 +1,12 @@
 # mypy: ignore-errors
-"""The types of expressions: what each operator takes and gives.
+"""The types of expressions: the operands and the result of each operator.
 
-In: expressions from the parser.  Out: the same, names replaced by symbols, a type on every
-node, conversions made explicit by Cast nodes.
-Always: checks come in dtrace's order and with its words, since a program's first error is the
-one that is told.  Typing a node twice changes nothing: a clause may be typed again (see
-typecheck.py).  Integers are 64-bit registers as in dtrace: operands are not converted to each
-other's type; conversions are where dtrace has them, in casts, assignments, keys and arguments.
+- The pass replaces names by symbols, gives every node a type, and makes conversions explicit by
+  Cast nodes. Typing a node twice changes nothing: a clause may be typed again (typecheck.py).
+- Checks come in dtrace's order and with its messages, because dtrace reports a program's first
+  error.
+- Integers are 64-bit registers as in dtrace: operands are not converted to each other's type;
+  conversions are where dtrace has them, in casts, assignments, keys and arguments.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # mypy: ignore-errors
 """The types of floating-point expressions, under -x pyusdt.
 
-In: typed operands of which one is a float or a double.  Out: FloatOp nodes, which code generation turns into a few
-instructions or a call of the engine's arithmetic (code/float_expressions.py).
-Always: without the option nothing here is reached (operands.are_floats), so D's own errors stay; what has no
-FloatOp (%, shifts, bits, ++, keys) stays refused in D's words.
+- A FloatOp becomes a few instructions or a call of the engine's arithmetic
+  (code/float_expressions.py).
+- Without the option nothing here is reached (operands.are_floats), so D's own errors stay.
+  Operations without a FloatOp (%, shifts, bits, ++, keys) stay refused in dtrace's words.
 """
 
 from __future__ import annotations

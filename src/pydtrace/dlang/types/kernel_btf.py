@@ -1,9 +1,11 @@
 # mypy: ignore-errors
-"""The running kernel's own types: its structs, unions, enumerations and typedefs, and what its raw tracepoints are given.
+"""The running kernel's types: its structs, unions, enumerations and typedefs, and the arguments
+of its raw tracepoints.
 
-In: who reads the kernel's type information (engine/kernel/kernel_structs.KernelBtf).  Out: types.Type, as a program's own ones are.
-Always: a struct's members are read when they are first asked for, since each leads to thousands of others; what the program itself
-declares by a name is meant first.  Members are where the kernel has them, which is C's way and not D's.
+- The members of a struct are read on first use, because each leads to thousands of others.
+- Declarations of the program take precedence. Members lie where the kernel has them, by C's
+  rules.
+
 Source of the format: Linux Documentation/bpf/btf.rst.
 """
 

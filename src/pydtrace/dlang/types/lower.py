@@ -1,11 +1,11 @@
 # mypy: ignore-errors
 """The lower pass: a smaller language for code generation.
 
-In: the typed Unit.  Out: the same with ++, --, compound assignments and casts to void
-replaced by plain assignments (dlang/ast.py lists what is left).
-Always: every expression keeps its type, and every key is still evaluated once, and in order:
-the keys of an element that is read and written are first stored in this-> variables of the
-compiler's own, unless evaluating them twice changes nothing.
+- ++, --, compound assignments and casts to void become plain assignments (ast.py lists what is
+  left).
+- Every expression keeps its type, and every key is still evaluated once and in order: the keys
+  of an element that is read and written are first stored in this-> variables of the compiler,
+  unless evaluating them twice changes nothing.
 """
 
 from __future__ import annotations

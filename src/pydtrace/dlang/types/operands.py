@@ -1,8 +1,7 @@
 # mypy: ignore-errors
-"""What all operators share: whether operands go together, may be written or are converted.
+"""Rules that all operators share: compatible operands, writable operands, conversions.
 
-In: typed nodes.  Out: nodes with conversions made explicit, or dtrace's errors.
-Always: nothing here types a node; the other files of the types pass call this one and not the other way round.
+Nothing here types a node; the other files of the types pass call this one and not the reverse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 # mypy: ignore-errors
-"""The types of what lies in memory: pointers, arrays, members.
+"""The types of objects in memory: pointers, arrays, members.
 
-In: Unary * and &, Select, Index and Stringof nodes.  Out: Deref, AddressOf, MemberRef, ElementRef, Stringof.
-Always: `a->b` is `(*a).b`; an array becomes a pointer (AddressOf) where a pointer is wanted; the scale of
+`a->b` is `(*a).b`; an array becomes a pointer (AddressOf) if a pointer is needed; the scale of
 pointer arithmetic is explicit.
 """
 

@@ -1,7 +1,6 @@
 # mypy: ignore-errors
-"""Constants that every D program has: what dtrace's own library files define and means something here.
-
-In: a name.  Out: its symbols.Inline, or None.  Always: looked up only when a program uses the name.
+"""Constants of every D program, from dtrace's own libraries; looked up only when a program uses
+the name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 # mypy: ignore-errors
 """The types of args[], and the names of arg.
 
-In: args[i] and arg.name in a clause.  Out: arg<i> with the type that the probe's provider declares, or a translation of it.
-Always: what declares a probe is a `provider` of the program, else what is known of the user-trace probes, else what the processes
-that have it say (resolve.Names.reported_arguments); the arguments of a probe of which nothing is known are int64_t.  A string of which a process
-says that it is one is "" where it is absent.  `arg` is D's to give away: what the program itself calls so is meant first.
+- args[i] and arg.name become arg<i> with the type that the probe's provider declares, or a
+  translation.
+- A probe is declared by a `provider` of the program, else by what is known of user-trace probes,
+  else by the processes that have it (ProgramNames.reported_arguments). Arguments of unknown
+  probes are int64_t.
+- A string argument is "" if it is absent and a process reported its type.
+- `arg` is not reserved: a name `arg` of the program takes precedence.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 # mypy: ignore-errors
 """Names: what a word of a D program stands for.
 
-In: names as the parser and the types pass meet them.  Out:
-symbols.Variable, symbols.Inline, symbols.Aggregation, rows of builtins.
-Always: D makes variables when they are first assigned, in the order of the program, so the
-same Names serves the parser and then the types pass; messages are dtrace's.
+D makes variables when they are first assigned, in the order of the program, so the same
+ProgramNames serves the parser and then the types pass. Messages are dtrace's.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 # mypy: ignore-errors
-"""`task->x`: variables of what fired the probe, be it an Erlang process, an asyncio task or a thread.
+"""`task->x`: variables of an Erlang process, an asyncio task or a thread, whichever fired the
+probe.
 
-In: Select nodes whose base is the name `task`, where the program defines nothing of that name: D itself would refuse
-them.  Out: AssocRef nodes: the variable is an associative array whose first keys are the process's id and `proc`, the
-first argument of the probes that have one, and another of profile-n.
-Always: no probe without `proc` is let through, since another argument would be taken for it.
+- The variable is an associative array whose first keys are the process's id and `proc`, the
+  first argument of the probes that have one, and another argument of profile-n.
+- D itself has no name `task`; a `task` of the program takes precedence.
+- A clause with a probe without `proc` is refused, because another argument would be used as its
+  key.
 """
 
 from __future__ import annotations

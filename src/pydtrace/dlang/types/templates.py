@@ -1,7 +1,6 @@
 # mypy: ignore-errors
-"""The uses of inline definitions and translators: copies of their typed expressions.
-
-In: templates (definitions.py), typed arguments.  Out: typed expressions in which the arguments stand for the parameters.
+"""The uses of inline definitions and translators: copies of their typed expressions with
+arguments for parameters.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 # mypy: ignore-errors
 """The types pass: names and types of a whole program.
 
-In: the ast.Unit of the parser, its Names.  Out: the same Unit, as dlang/ast.py describes it for code
-generation, but for the operators that lower.py takes away.
-Always: D makes a variable where it is first assigned, so the order counts: a clause's actions
-are typed before its predicate, and only if the actions read a variable that nothing defines,
-the predicate is tried first.  What dtrace finds only when it generates a clause's code is
-checked after the whole clause is typed.
+- D makes a variable when it is first assigned, so the order counts: a clause's actions are typed
+  before its predicate; only if the actions read an undefined variable, the predicate is typed
+  first.
+- Errors that dtrace finds only in code generation are checked after the whole clause is typed.
 """
 
 from __future__ import annotations
