@@ -20,7 +20,7 @@ app = Celery(
 app.conf.task_ignore_result = True
 
 
-@app.kernel_thread(name="shop.order")
+@app.task(name="shop.order")
 def order(number):
     if number % 3 == 0:
         raise ValueError(number)
