@@ -107,7 +107,7 @@ def test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer():
         assert 1 <= len(natives) <= 2 and "_tracer" not in "".join(natives)
         assert (
             language[0]
-            == f"test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer ({__file__}:79)"
+            == f"test_an_event_of_a_process_does_not_show_the_frames_of_the_tracer ({__file__}:99)"
         )
         assert user == (*natives, *language[: 3 - len(natives)])
         assert (caller, kernel) == (user[1].partition("+")[0], ())

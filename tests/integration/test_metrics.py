@@ -551,7 +551,7 @@ def test_hosts_are_one_target(tmp_path):
             lambda: (
                 {
                     each.attributes[0].value.string_value: each.as_double
-                    for each in found.find_points("shop_requests")
+                    for each in found.points("shop_requests")
                 }
                 == {"web1": 200, "web2": 100, "web3": 200}
             )

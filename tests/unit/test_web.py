@@ -105,7 +105,11 @@ def page():
     aggregates = Aggregates()
     actions = SimpleNamespace(aggregates=aggregates)
     sink._formatter = SimpleNamespace()
-    sink.begin(SimpleNamespace(actions=actions, options={}, teller=lambda say: None, clock=Clock()))
+    sink.begin(
+        SimpleNamespace(
+            actions=actions, options={}, make_error_reporter=lambda report: None, clock=Clock()
+        )
+    )
     port, token = heard[0].removeprefix("the page is http://127.0.0.1:").rstrip("/").split("/")
 
     def interval(**now):
@@ -337,7 +341,7 @@ def test_a_port_that_is_taken():
                 SimpleNamespace(
                     actions=SimpleNamespace(aggregates=None),
                     options={},
-                    teller=lambda say: None,
+                    make_error_reporter=lambda report: None,
                     clock=Clock(),
                 )
             )
