@@ -231,7 +231,7 @@ def test_what_hostile_files_are_called():
 def test_a_map_of_our_name_whose_values_are_too_large(monkeypatch):
     """Anybody may call his so: what top asks the kernel for has a bound."""
     asked = []
-    monkeypatch.setattr(tracers.syscalls, "map_of", lambda ident: os.open(os.devnull, os.O_RDONLY))
+    monkeypatch.setattr(tracers.syscalls, "map_fd_by_id", lambda ident: os.open(os.devnull, os.O_RDONLY))
     monkeypatch.setattr(tracers.syscalls, "map_info", lambda fd: ("pyusdt_globals", 4, 1 << 30))
     monkeypatch.setattr(tracers.syscalls, "map_lookup", lambda *given: asked.append(given))
     assert tracers._read_drops(1) is None and asked == []

@@ -87,7 +87,10 @@ def test_the_table_is_what_the_headers_say(python, tmp_path):
     wanted = compiled(python, tmp_path) | of_task(python)
     with harness.running(python, "waits.py") as subject:
         found = RemotePython(subject.pid).layout
-    assert {name: offset for name, offset in found.items() if offset or name in wanted} == wanted
+    found = {name: offset for name, offset in found.items() if offset or name in wanted}
+    if harness.minor_of(python) == 13:  # it moved in the course of 3.13: Tasks looks from there on
+        assert found["thread_loop"] <= wanted.pop("thread_loop") < found.pop("thread_loop") + 32
+    assert found == wanted
 
 
 def test_versions_that_are_not_known():
