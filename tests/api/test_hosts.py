@@ -130,3 +130,16 @@ def test_names_of_all_lengths():
     assert {key: int(value) for key, value in t.aggregations[""].items()} == {
         (name == "eight888", len(name)): 1 for name in names
     }
+
+
+def test_what_the_hosts_have_seen_up_to_now():
+    """flush() waits for it, and clear() begins after it."""
+    with pyusdt.trace(COUNT, pid=os.getpid(), hosts=["web1", "web2"], via=VIA, **PATIENT) as t:
+        for fired in range(10):
+            pyusdt.p(fired, 0, 0, 0, "key")
+        assert t.flush(60)
+        assert dict(t.aggregations["s"]) == {(): 2 * sum(range(10))}
+        t.aggregations.clear()
+        assert not t.aggregations["s"]
+        pyusdt.p(7, 0, 0, 0, "key")
+        assert t.flush(60) and dict(t.aggregations["s"]) == {(): 14}

@@ -54,7 +54,7 @@ def end(tracer):
 
 def looked(looks, process, tracer):
     """(row of the process, the tracer's cells by their heading)."""
-    row = next(row for row in looks.rows() if row.pid == process.pid)
+    row = next(row for row in looks.sample_rows() if row.pid == process.pid)
     found = [kernel for kernel in looks.kernel if kernel.tracer.pid == tracer.pid]
     return row, dict(zip(top.KERNEL_HEADINGS, found[0].format_cells())) if found else None
 
@@ -231,7 +231,9 @@ def test_what_hostile_files_are_called():
 def test_a_map_of_our_name_whose_values_are_too_large(monkeypatch):
     """Anybody may call his so: what top asks the kernel for has a bound."""
     asked = []
-    monkeypatch.setattr(tracers.syscalls, "map_fd_by_id", lambda ident: os.open(os.devnull, os.O_RDONLY))
+    monkeypatch.setattr(
+        tracers.syscalls, "map_fd_by_id", lambda ident: os.open(os.devnull, os.O_RDONLY)
+    )
     monkeypatch.setattr(tracers.syscalls, "map_info", lambda fd: ("pyusdt_globals", 4, 1 << 30))
     monkeypatch.setattr(tracers.syscalls, "map_lookup", lambda *given: asked.append(given))
     assert tracers._read_drops(1) is None and asked == []

@@ -36,7 +36,7 @@ from .request import list_leaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from pydtrace.engine import ProbeDesc, Targets
@@ -440,6 +440,12 @@ class RemoteEngine(EmbeddedEngine):
                 or time.monotonic_ns() >= deadline
             ):
                 return records
+
+    def catch_up(self, seconds: float) -> Iterator[bytes]:
+        """The hosts send what they have seen up to now, or a warning names those that are late."""
+        if self._ticks is not None:
+            self._flush_epochs()
+            yield self._take_records() + self._release_records()
 
     def _run_tick(self, when: int, probe: int) -> bytes:
         if self._ticks_read:
