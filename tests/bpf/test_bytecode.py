@@ -43,8 +43,8 @@ def test_interpreter(results, case):
     result = results[case.id]
     assert result.outcome == normal(case.outcome)
     assert result.output == case.output
-    if case.wait_for_state:
-        assert result.wait_for_state == case.wait_for_state
+    if case.after:
+        assert result.after == case.after
 
 
 @BY_ID
@@ -68,7 +68,7 @@ def test_kernel_agrees(case):
         assert verdict[0] == "accepted", verdict
     else:
         assert verdict[:2] == ("ran", normal(case.outcome)), verdict
-        assert not case.wait_for_state or set(verdict[2]) <= set(case.wait_for_state)
+        assert not case.after or set(verdict[2]) <= set(case.after)
 
 
 def test_every_instruction_has_a_case():

@@ -34,7 +34,7 @@ def seen(result):
         result.load,
         result.run and (*result.run[:3], result.run[4]),
         result.output,
-        result.wait_for_state,
+        result.after,
     )
 
 
@@ -188,7 +188,6 @@ def test_who_does_not_look_at_the_event(driver, clause, blind):
     assert [result.blind for result in ran] == [blind] * 2
     if blind:
         first, second = (
-            [line for line in result.wait_for_state if not line.startswith("array 0 ")]
-            for result in ran
+            [line for line in result.after if not line.startswith("array 0 ")] for result in ran
         )
         assert first == second and any(line.strip("0") for line in first)

@@ -162,10 +162,10 @@ class Mixed:
         """Bit-fields of any base; no ++, which writes the carry into the next member there."""
         rng = self.random
         members = rng.sample(WIDE, 3)
-        body = "".join(self.has_changed(f"wide.{member}", "=") for member in members)
+        body = "".join(self.changed(f"wide.{member}", "=") for member in members)
         op = rng.choice(["+=", "-=", "*=", "&=", "|=", "^=", "<<=", ">>="])
         self.values.count("type", "wide bit-field " + op)
-        body += self.has_changed(f"wide.{members[0]}", op)
+        body += self.changed(f"wide.{members[0]}", op)
         shown = [f"wide.{member}" for member in members] + [
             f"(wide.{members[1]} {rng.choice('+-*&|^')} {self.values.integer(1)[0]})"
         ]

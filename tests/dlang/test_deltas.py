@@ -114,7 +114,7 @@ def sent(host):
             json.dumps(
                 [
                     [host_protocol.said(key), merge_values.encode_words(each.row, words)]
-                    for key, words in host.deltas.take(each).items()
+                    for key, words in host.deltas.collect_delta(each).items()
                 ]
             ),
         )

@@ -48,12 +48,12 @@ def test_random_statements(words):
 @bounded
 @given(st.sampled_from(SCRIPTS), st.data())
 def test_mutated_scripts(text, data):
-    for _ in range(data.draw_screen(st.integers(1, 4))):
-        at = data.draw_screen(st.integers(0, len(text)))
-        end = min(len(text), at + data.draw_screen(st.integers(0, 12)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        end = min(len(text), at + data.draw(st.integers(0, 12)))
         text = (
             text[:at]
-            + data.draw_screen(st.one_of(st.sampled_from(WORDS), st.binary(max_size=4)))
+            + data.draw(st.one_of(st.sampled_from(WORDS), st.binary(max_size=4)))
             + text[end:]
         )
     check(text)
