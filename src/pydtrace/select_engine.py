@@ -182,7 +182,7 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
         engine.close()
         embedded.function_sizes = engine.function_sizes
         return embedded, "the kernel's engine knows no more of the probes"
-    if embedded and _kernel_lacks_python(engine, embedded):
+    if embedded and _kernel_misses_python(engine, embedded):
         engine.close()
         return embedded, "the kernel's engine does not know the provider python of this program"
     if embedded:
@@ -305,7 +305,7 @@ def _kernel_matches_more(kernel: Engine, embedded: Engine, targets: Targets) -> 
     )
 
 
-def _kernel_lacks_python(kernel: Engine, embedded: Engine) -> bool:
+def _kernel_misses_python(kernel: Engine, embedded: Engine) -> bool:
     """Whether it has no probe for a description of the provider python that the embedded engine has some for."""
     return any(
         here and not there and is_python_probe(desc)

@@ -113,7 +113,7 @@ def sent(host):
             each,
             json.dumps(
                 [
-                    [host_protocol.said(key), merge_values.encode_words(each.row, words)]
+                    [host_protocol.encode_value(key), merge_values.encode_words(each.row, words)]
                     for key, words in host.deltas.collect_delta(each).items()
                 ]
             ),

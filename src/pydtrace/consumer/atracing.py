@@ -33,11 +33,11 @@ class AsyncTracing:
     async def __aenter__(self) -> AsyncTracing:  # noqa: PYI034
         loop, self._readable = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def notify_reader() -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._readable.set)
 
-        self._tracing._listener = tell
+        self._tracing._listener = notify_reader
         entering = asyncio.ensure_future(asyncio.to_thread(self._tracing.__enter__))
         try:
             await asyncio.shield(entering)

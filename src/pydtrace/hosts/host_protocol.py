@@ -29,11 +29,11 @@ def data_of(clause: Clause) -> list[Data]:
     return [data for action in clause.actions for data in action.data]
 
 
-def said(values: Iterable[Any]) -> list[Any]:
-    return [_said(value) for value in values]
+def encode_value(values: Iterable[Any]) -> list[Any]:
+    return [_encode_value(value) for value in values]
 
 
-def _said(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if isinstance(value, float) and not isfinite(value):
@@ -47,7 +47,7 @@ def _said(value: Any) -> Any:
 
 
 def reader(fields: Sequence[Data]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function from what said() gave to the tuple; ValueError."""
+    """A function from what encode_value() gave to the tuple; ValueError."""
     parts = [_part(data) for data in fields]
 
     def read(values: Any) -> tuple[Any, ...]:

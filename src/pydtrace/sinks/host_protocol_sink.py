@@ -109,13 +109,15 @@ class HostProtocolSink(OutputSink):
     def _write_probe(self, probe: int) -> None:
         if probe not in self._probes:
             self._probes.add(probe)
-            self.write_line("probe", id=probe, names=host_protocol.said(self._info.probe(probe)))
+            self.write_line(
+                "probe", id=probe, names=host_protocol.encode_value(self._info.probe(probe))
+            )
 
     def _write_record(self, clause: _ClauseReader, record: bytes, where: dict[str, Any]) -> None:
         self.write_line(
             "record",
             **where,
-            values=host_protocol.said(clause.read_values(record)),
+            values=host_protocol.encode_value(clause.read_values(record)),
             **clause.deferred_members,
         )
         for action in clause.local_actions:
@@ -127,7 +129,7 @@ class HostProtocolSink(OutputSink):
         self._due = time.monotonic() + (self._interval or 0)
         for definition in self._info.program.aggregations:
             rows = [
-                [host_protocol.said(key), merge_values.encode_words(definition.row, words)]
+                [host_protocol.encode_value(key), merge_values.encode_words(definition.row, words)]
                 for key, words in self._deltas.collect_delta(definition).items()
             ]
             for first in range(0, len(rows), _MAX_ROWS):

@@ -8,7 +8,7 @@ import stat
 _MOST_LINKS = 40
 
 
-def is_ours(found: os.stat_result) -> bool:
+def is_owned_by_root_or_me(found: os.stat_result) -> bool:
     """Only root and the user of this command can have written it."""
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
@@ -25,7 +25,7 @@ def changeable_by_others(path: str) -> str | None:
         found = os.lstat(at)
         is_link = stat.S_ISLNK(found.st_mode)
         if not (
-            is_ours(found)
+            is_owned_by_root_or_me(found)
             or (
                 found.st_uid in (0, os.geteuid())
                 and (is_link or (names and found.st_mode & stat.S_ISVTX))

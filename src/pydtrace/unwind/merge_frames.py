@@ -27,7 +27,9 @@ class _Native:
         self.begin = self.end = None
 
 
-def beside(native: Sequence[str], texts: Sequence[str], words: Sequence[int]) -> list[str]:
+def interleave_frames(
+    native: Sequence[str], texts: Sequence[str], words: Sequence[int]
+) -> list[str]:
     from .native_unwinder import interleave_frames  # few scripts need it
 
     calls: list[tuple[list[str], int]] = [([], 0)]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from pydtrace.untrusted.isolated_python import isolated_command
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
-from pydtrace.untrusted.trusted_files import changeable_by_others, is_ours
+from pydtrace.untrusted.trusted_files import changeable_by_others, is_owned_by_root_or_me
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -263,7 +263,7 @@ class Supervisor:
 
 def _check_trusted(path: str, found: os.stat_result) -> None:
     """NotServed where others could have written it."""
-    if not is_ours(found):
+    if not is_owned_by_root_or_me(found):
         raise NotServed(_explain_untrusted(path))
 
 

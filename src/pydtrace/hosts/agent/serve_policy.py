@@ -24,7 +24,7 @@ from pydtrace.hosts.request import FORWARDED
 from pydtrace.options import OptionError, Options
 from pydtrace.process.identity import read_comm, start_ticks
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
-from pydtrace.untrusted.trusted_files import changeable_by_others, is_ours
+from pydtrace.untrusted.trusted_files import changeable_by_others, is_owned_by_root_or_me
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,7 +160,7 @@ class Policy:
         """The text of one of the files."""
         for path in (path for pattern in self.rules["scripts"] for path in glob.glob(pattern)):
             with open(path, "rb") as file:
-                if is_ours(os.fstat(file.fileno())) and file.read() == text:
+                if is_owned_by_root_or_me(os.fstat(file.fileno())) and file.read() == text:
                     return True
         return False
 
@@ -264,7 +264,7 @@ def _read_policy(path: str) -> str:
             )
         with open(path, encoding="utf-8") as file:
             found = os.fstat(file.fileno())
-            if not (stat.S_ISREG(found.st_mode) and is_ours(found)):
+            if not (stat.S_ISREG(found.st_mode) and is_owned_by_root_or_me(found)):
                 raise PolicyDenied(
                     f"{path} can be written by others than root and the user of pydtrace --serve: chown and chmod go-w help"
                 )
