@@ -10,7 +10,7 @@ import runpy
 import sys
 import types
 
-from output_file import write_if_changed
+from generated_file import write_if_changed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLES = os.path.join(HERE, os.pardir, os.pardir, "src", "pydtrace", "bpf")

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-from output_file import write_if_changed
+from generated_file import write_if_changed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

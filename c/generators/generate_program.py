@@ -7,7 +7,7 @@ of them.  setup.py runs it; it needs nothing installed.
 import os
 import runpy
 
-from output_file import write_if_changed
+from generated_file import write_if_changed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(HERE, os.pardir, os.pardir, "src", "pydtrace", "program", "program.py")

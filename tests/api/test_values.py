@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pydtrace.aggregation.int64 import wrap_int64
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.builtins.float_aggregations import ROWS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.program import d_types
 from pydtrace.program.float_values import float_to_bits
 from pydtrace.program.program import AggDef, Data

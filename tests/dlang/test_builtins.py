@@ -12,7 +12,7 @@ import pyusdt
 from pydtrace.aggregation.int64 import pack_words
 from pydtrace.bpf.insn import R0, R1, mov_imm, store
 from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
-from pydtrace.dlang.builtins import actions as actions_table
+from pydtrace.dlang.builtins import registry as actions_table
 from pydtrace.dlang.builtins.action_base import Action
 from pydtrace.dlang.builtins.aggregation_base import Aggregating, emit_count
 from pydtrace.dlang.builtins.stack_actions import SymbolAction

@@ -15,7 +15,7 @@ from machine import Machine
 from pydtrace.aggregation import merge_values
 from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.builtins import float_aggregations
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.dlang.compile import compile_program
 from pydtrace.driver.aggregation_deltas import AggregationDeltas
 from pydtrace.driver.aggregation_state import AggregationState

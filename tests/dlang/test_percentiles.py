@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import Machine
 
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import Options

@@ -4,7 +4,7 @@ import pytest
 from test_engine import frame, frames_of
 
 from pydtrace.aggregation.int64 import unpack_words
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 
 
 @pytest.mark.parametrize(

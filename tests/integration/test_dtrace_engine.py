@@ -6,7 +6,7 @@ import re
 
 import harness
 
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.engine.dtrace.output_items import Distribution, Fault, Row, Total
 from pydtrace.engine.dtrace.output_parser import Parser
 

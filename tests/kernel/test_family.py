@@ -117,7 +117,7 @@ import sys
 from pydtrace.bpf import syscalls as kernel
 from pydtrace.process.command import Command
 from pydtrace.engine.kernel import resume_guard as guard
-from pydtrace.engine.kernel.attach import Attacher
+from pydtrace.engine.kernel.uprobe_attach import Attacher
 from pydtrace.engine.kernel.command_hold import CommandHold
 guard.HOLD_LIMIT = float(sys.argv[1])
 command = Command(["/usr/bin/sleep", "60"])

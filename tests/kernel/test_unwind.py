@@ -14,7 +14,7 @@ import pytest
 import stacks_harness as harness
 from kernel_harness import DATA, PYDTRACE, compile_c
 
-from pydtrace.engine.kernel import attach
+from pydtrace.engine.kernel import uprobe_attach as attach
 from pydtrace.engine.kernel.unwind import bpf_native_unwinder
 
 pytestmark = [

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from pydtrace.aggregation.int64 import pack_words, unpack_words
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.driver.aggregation_state import AggregationState
 from pydtrace.program import d_types as t
 from pydtrace.program.program import AggDef, Data

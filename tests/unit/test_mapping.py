@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import Options

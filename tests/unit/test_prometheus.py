@@ -16,7 +16,7 @@ from prometheus_client import exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.driver.cumulative_totals import MAX_LABELS
 from pydtrace.driver.sink import TraceInfo
 from pydtrace.engine import EngineError

@@ -15,7 +15,7 @@ import pytest
 
 from pydtrace.aggregation.int64 import wrap_int64
 from pydtrace.aggregation.merge_values import merge_words
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.hosts import engine as remote
 from pydtrace.hosts import merged_aggregations
 from pydtrace.hosts.clock_offset import DRIFT, UNKNOWN_ERROR, ClockOffset

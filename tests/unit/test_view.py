@@ -12,7 +12,7 @@ from math import inf, nan
 import pytest
 from view_cases import FULL, count, percentiles, quantize, real_sum, watched
 
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.results.aggregation_values import Number
 from pydtrace.sinks.live import live_model, terminal_view, view_json
 

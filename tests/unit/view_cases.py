@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from pydtrace.dlang.builtins.aggregations import AGGREGATIONS
 from pydtrace.dlang.builtins.float_aggregations import Sum
+from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.program.float_values import float_to_bits
 from pydtrace.results.aggregation_values import FloatNumber, Histogram, Number, Percentiles
 from pydtrace.results.aggregations import Aggregation

@@ -184,7 +184,7 @@ def describe_uprobes(version: tuple[int, int]) -> str:
 
 def _describe_trial() -> str:
     """Where the kernel engine attaches, found by its own trial; "" if this user may not attach."""
-    from pydtrace.engine.kernel.attach import find_cheapest_nop
+    from pydtrace.engine.kernel.uprobe_attach import find_cheapest_nop
 
     try:
         place = find_cheapest_nop()

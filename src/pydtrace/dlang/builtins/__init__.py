@@ -7,9 +7,7 @@
 - The compiler refuses names of D without a row with D_UNSUPPORTED (unsupported.py).
 """
 
-from .actions import ACTIONS
-from .aggregations import AGGREGATIONS
 from .builtin_variables import VARIABLES
-from .subroutines import SUBROUTINES
+from .registry import ACTIONS, AGGREGATIONS, SUBROUTINES
 
 __all__ = ["VARIABLES", "SUBROUTINES", "ACTIONS", "AGGREGATIONS"]

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """An action: a statement that records data or controls the tracing.
 
-A subclass of Action has everything about one action; actions.py lists the instances. Other
+A subclass of Action has everything about one action; registry.py lists the instances. Other
 folders use these attributes of the row (program.Action.row) and never compare names:
 
 - the types pass: prototype, check_arguments, set_type, check, check_order, takes_text,

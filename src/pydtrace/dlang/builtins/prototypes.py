@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from pydtrace.program import d_types as t
 
-from .actions import ACTIONS
-from .aggregations import AGGREGATIONS
-from .subroutines import SUBROUTINES
+from .registry import ACTIONS, AGGREGATIONS, SUBROUTINES
 from .unsupported import ACTION, AGGREGATING, FUNCTION, PROTOTYPES
 
 TYPE_CHECKING = False

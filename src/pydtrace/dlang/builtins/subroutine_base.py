@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The row of a subroutine: a function that an expression may call; subroutines.py lists them."""
+"""The row of a subroutine: a function that an expression may call; registry.py lists them."""
 
 from __future__ import annotations
 

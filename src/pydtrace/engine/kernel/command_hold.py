@@ -38,13 +38,13 @@ from pydtrace.bpf.program_builder import CodeBuilder, Label
 from pydtrace.program import program as p
 from pydtrace.symbols import elf
 
-from .attach import UprobePoint
 from .probes.instruction_starts import can_take_uprobe
 from .resume_guard import HELD, ResumeGuard
+from .uprobe_attach import UprobePoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .attach import Attacher
+    from .uprobe_attach import Attacher
 
 _LONGEST = 5.0  # s from the program's start to its first instruction, after which it is looked for less often
 

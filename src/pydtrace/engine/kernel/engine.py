@@ -27,7 +27,6 @@ from pydtrace.program import program as p
 from pydtrace.symbols.elf import BadFile
 
 from . import kernel_errors, program_btf, resume_guard
-from .attach import SITE_CODE, Attacher, SelfFiredProgram, UprobePoint, kernel_version
 from .bpf_tracers import RunStatistics, read_run_time
 from .command_hold import CommandHold
 from .descendants import Descendants
@@ -55,6 +54,7 @@ from .reader_priority import ReaderPriority
 from .unwind import bpf_native_unwinder
 from .unwind.bpf_python_unwinder import PYTHON_STACKS
 from .unwind.unwinder_maps import UnwinderMaps, find_task_offsets
+from .uprobe_attach import SITE_CODE, Attacher, SelfFiredProgram, UprobePoint, kernel_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from pydtrace.engine import TooLarge
 from pydtrace.program import program as p
 
 from . import kernel_errors
-from .attach import NO_PREALLOC_SINCE, kernel_version
 from .linker import (
     CONTROL_ACTIVE,
     CONTROL_DROPS,
@@ -32,6 +31,7 @@ from .linker import (
 from .passes import map_indirection, process_filter, record_trim, return_check, string_size_maps
 from .probes.raw_tracepoints import TABLE_SIZE
 from .unwind import bpf_native_unwinder, bpf_python_unwinder, unwinder_maps
+from .uprobe_attach import NO_PREALLOC_SINCE, kernel_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ from pydtrace.bpf.insn import (
 from pydtrace.bpf.program_builder import Label
 from pydtrace.engine import EngineError
 from pydtrace.engine.kernel import kernel_structs
-from pydtrace.engine.kernel.attach import kernel_version
 from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
+from pydtrace.engine.kernel.uprobe_attach import kernel_version
 from pydtrace.process.syscall_numbers import syscall_numbers
 from pydtrace.program import program as p
 

@@ -17,7 +17,7 @@ import threading
 
 from pydtrace import _tracer
 from pydtrace.bpf import syscalls
-from pydtrace.engine.kernel.attach import NO_PREALLOC_SINCE, kernel_version
+from pydtrace.engine.kernel.uprobe_attach import NO_PREALLOC_SINCE, kernel_version
 from pydtrace.program import program as p
 from pydtrace.unwind import python_frame_words, unwind_rows
 

@@ -1,0 +1,59 @@
+"""The words of the source: what docs/internals/glossary.md and CONTRIBUTING.md ask of names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+GLOSSARY = (TOP / "docs" / "internals" / "glossary.md").read_text(encoding="utf-8")
+PYTHON = [
+    path
+    for package in ("pyusdt", "pydtrace")
+    for path in sorted((TOP / "src" / package).rglob("*.py"))
+    if "scripts" not in path.parts
+]
+# They meant something to their authors only.
+PRIVATE = frozenset(
+    ["told", "tell", "tells", "said", "says", "meant", "whose", "whom", "beside", "believed", "patience", "aside", "hurry", "harmless", "deaf", "ours", "stranger", "strangers", "lack", "lacks"]
+)
+
+
+def defined(kinds: tuple[type, ...]) -> list[tuple[str, str]]:
+    """[(path, name)] of all that the sources define, but for Python's own names."""
+    return [
+        (str(path.relative_to(TOP)), node.name)
+        for path in PYTHON
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, kinds) and not node.name.startswith("__")
+    ]
+
+
+def test_functions_say_verb_and_object():
+    """One word cannot be found by a search.  The fixed verbs of interfaces (open, poll, close …) are counted, too."""
+    names = [name for _, name in defined((ast.FunctionDef, ast.AsyncFunctionDef))]
+    single = [name for name in names if "_" not in name.strip("_")]
+    assert len(names) > 4000
+    assert len(single) < 0.25 * len(names), Counter(single).most_common(40)
+
+
+def test_no_private_words():
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    words = {(path, name) for path, name in defined(kinds) if PRIVATE & set(re.split("_+", name))}
+    files = {path.name for path in PYTHON if PRIVATE & set(path.stem.split("_"))}
+    assert not words | files
+
+
+def test_a_file_name_is_used_once():
+    """But for those that the glossary gives a reason for."""
+    _, heading, reasons = GLOSSARY.partition("## File names that repeat")
+    assert heading
+    native = [TOP / "c", TOP / "src" / "pyusdt" / "_core_c", TOP / "erlang_nif" / "c_src"]
+    files = [*PYTHON, *(path for folder in native for path in folder.rglob("*.c"))]
+    counts = Counter(
+        path.name for path in files if path.name != "__init__.py" and "generated" not in path.parts
+    )
+    twice = {name for name, number in counts.items() if number > 1}
+    assert twice <= set(re.findall(r"`([\w.]+)`", reasons))
