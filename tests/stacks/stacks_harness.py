@@ -70,7 +70,7 @@ class Subject:
         assert line, f"it has ended: {self.process.wait()}"
         return line.rstrip("\n")
 
-    def say(self, line: str = "") -> None:
+    def write_line(self, line: str = "") -> None:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 

@@ -200,10 +200,10 @@ class _FormatClause:
 class _ActionRow:
     """What program/formatter_table.py looks at of an action's row."""
 
-    __slots__ = ("prints",)
+    __slots__ = ("printed_by",)
 
-    def __init__(self, prints: int) -> None:
-        self.prints = prints
+    def __init__(self, printed_by: int) -> None:
+        self.printed_by = printed_by
 
 
 _PRINTF, _TABLE = _ActionRow(p.PRINTS_FORMAT), _ActionRow(p.PRINTS_ITSELF)
