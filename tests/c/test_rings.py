@@ -68,7 +68,7 @@ def test_who_takes_rings_without_a_locked_instruction(world, threads, options, a
     target = world.target("a", threads, 500, "wait")
     check(world.finish(world.reader("all", f"events={500 * threads}", *options)))
     assert target.wait(60) == 0
-    assert world.account("a").exclusive_programs == alone
+    assert world.account("a").alone == alone
 
 
 @pytest.mark.parametrize("who", ["reader", "target"])
@@ -84,7 +84,7 @@ def test_where_membarrier_is_denied(world, who):
     assert world.start([*deny, *target] if who == "target" else target).wait(60) == 0
     result = world.finish(reader)
     check(result)
-    assert result["delivered"] == 500 and world.account("a").exclusive_programs == 0
+    assert result["delivered"] == 500 and world.account("a").alone == 0
 
 
 @pytest.mark.parametrize("options, ended", [([], -signal.SIGSYS), (["keep=x"], 0)])
@@ -110,7 +110,7 @@ def test_order_of_threads_that_are_alone(world):
     result = world.finish(reader)
     check(result)
     assert result["delivered"] + result["dropped"] == 600000
-    assert [world.account(name).exclusive_programs for name in ("a", "b")] == [1, 1]
+    assert [world.account(name).alone for name in ("a", "b")] == [1, 1]
 
 
 @pytest.mark.parametrize("variant", ["plain", "portable"])

@@ -99,8 +99,8 @@ def test_example_takes_what_comes_in_one_message(erlang, path, monkeypatch, tmp_
         f"#!{sys.executable}\n"
         + """import sys
 from pydtrace.erltrace_port import port, port_session as session
-add = session.Session._add
-session.Session._add = lambda self, term: (add(self, (port.Atom("error"), "news")), add(self, term))
+add = session.Session._queue_term
+session.Session._queue_term = lambda self, term: (add(self, (port.Atom("error"), "news")), add(self, term))
 sys.exit(port.main())
 """
     )

@@ -386,8 +386,8 @@ def test_attach_by_a_tracer_that_is_killed(other, program):
     python = other("3.14")
     with knowing_nothing(python, program(IN_C.format(2.5))) as process:
         script = ATTACH.format(60).replace(
-            "attach.attach",
-            "attach._wait = lambda _: print(flush=True) or sys.stdin.read(); attach.attach",
+            "attach.attach_provider",
+            "attach._wait_for_provider = lambda _: print(flush=True) or sys.stdin.read(); attach.attach_provider",
         )
         with subprocess.Popen(
             [python, "-c", script, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

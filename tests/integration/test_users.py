@@ -156,20 +156,20 @@ def test_all_users_now_and_later(users):
 # pydtrace whose -x maxcpu finds that a user costs too much when the file `hold` is there: it reads nothing until `go` is there, too.
 CUTTER = """
 import os, sys, time
-from pydtrace.driver import cpu_limit as cost
+from pydtrace.driver.cpu_limit import CpuLimit
 folder, uid = sys.argv[1], int(sys.argv[2])
 looks = 0
-def passed(self):
+def check_limit(self):
     global looks
     looks += os.path.exists(folder + "/hold")
     if looks == 3:  # what was fired before is read
         open(folder + "/held", "x").close()
         while not os.path.exists(folder + "/go"):
             time.sleep(0.01)
-        self._cut_off(uid)
-        self._tell(f"user {uid} is cut off")
+        self._stop_tracing_user(uid)
+        self._report(f"user {uid} is cut off")
     return ""
-cost.Cost.passed = passed
+CpuLimit.check_limit = check_limit
 sys.argv[1:3] = []
 from pydtrace.cli.pydtrace.main import main
 sys.exit(main())

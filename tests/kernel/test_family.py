@@ -12,7 +12,7 @@ import pytest
 from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 import pyusdt
-from pydtrace.engine.kernel import attach
+from pydtrace.engine.kernel import uprobe_attach
 from pydtrace.engine.kernel.unwind import bpf_native_unwinder
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -206,7 +206,9 @@ STACK = ["deepest", "middle", "main", "__libc_start_call_main"]
 @pytest.mark.parametrize("scope", ["-p", "children", "everyone"])
 def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
     """What a child's code is the tracer knows by its parent, which fires nothing itself; and so its names, when all are over."""
-    if why := bpf_native_unwinder.find_table_obstacle(os.uname().machine, attach.kernel_version()):
+    if why := bpf_native_unwinder.find_table_obstacle(
+        os.uname().machine, uprobe_attach.kernel_version()
+    ):
         pytest.skip(f"host: {why}")
     process = running(
         program=compile_c(
@@ -244,7 +246,9 @@ def test_stacks_of_children_that_are_over_at_once(tmp_path, running, scope):
 
 def test_stacks_of_a_command_s_children(tmp_path):
     """It is held until its tables are known, beside -x children, too."""
-    if why := bpf_native_unwinder.find_table_obstacle(os.uname().machine, attach.kernel_version()):
+    if why := bpf_native_unwinder.find_table_obstacle(
+        os.uname().machine, uprobe_attach.kernel_version()
+    ):
         pytest.skip(f"host: {why}")
     program = compile_c(
         os.path.join(DATA, "forking.c"), tmp_path / "forking", "-fomit-frame-pointer"

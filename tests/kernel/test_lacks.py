@@ -17,7 +17,7 @@ NO_EVENT = """
 import os
 from pydtrace.bpf import syscalls as kernel
 def refused(*arguments, **more): raise OSError({0}, os.strerror({0}))
-kernel._perf_event = refused
+kernel._open_perf_event = refused
 """
 
 
@@ -57,7 +57,7 @@ def test_stacks_are_native_without_types_of_the_kernel(tmp_path):
             r"followed by frame pointers alone: libc\.so\.6: its tables have more than 100 rows\n",
         ),
         (
-            "from pydtrace.engine.kernel import attach; attach.kernel_version = lambda: (5, 16)",
+            "from pydtrace.engine.kernel import uprobe_attach; uprobe_attach.kernel_version = lambda: (5, 16)",
             "native stacks were followed by frame pointers alone: .*5.17",
         ),
     ],

@@ -12,7 +12,7 @@ import pyusdt._core
 from pydtrace import _tracer
 from pydtrace.bpf import syscalls
 from pydtrace.cli.commands import doctor
-from pydtrace.engine.kernel import attach
+from pydtrace.engine.kernel import uprobe_attach
 from pydtrace.symbols import elf
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -67,7 +67,7 @@ def test_the_nop5_is_replaced_by_a_call_where_that_is_asked_for(firing):
     assert untouched[0] == NOP
     found, count = traced(firing, "-x", "nop5")
     assert count > 20
-    if attach.Attacher(nop5=True).nop_offset(untouched):
+    if uprobe_attach.Attacher(nop5=True).nop_offset(untouched):
         assert found[NOP5_AT] == CALL and found[:NOP5_AT] == untouched[:NOP5_AT]
     else:
         assert found[0] == INT3
@@ -87,7 +87,7 @@ def test_the_plain_nop_is_used_where_that_is_asked_for(firing):
 
 def test_what_was_tried_is_used(firing):
     """The plain nop on Linux 6.18; `pyusdt doctor` says the same."""
-    place = attach.find_cheapest_nop()
+    place = uprobe_attach.find_cheapest_nop()
     found, count = traced(firing)
     said = next(finding.text for finding in doctor.check_machine() if finding.subject == "uprobes")
     assert f"attaches at {f'+{place}' if place else 'the nop'} here" in said
@@ -169,8 +169,8 @@ def test_a_forked_child_of_a_traced_process_survives_its_firing():
 
 def test_the_trial_says_what_a_traced_process_sees():
     """The child that dies, of whom the default is afraid, dies in earnest too; where none dies the nop5 is taken by itself."""
-    if not attach.Attacher(nop5=True).nop_offset(attach.SITE_CODE):
-        assert not syscalls.has_uprobe_syscall() or attach.kernel_version() >= (7, 3)
+    if not uprobe_attach.Attacher(nop5=True).nop_offset(uprobe_attach.SITE_CODE):
+        assert not syscalls.has_uprobe_syscall() or uprobe_attach.kernel_version() >= (7, 3)
         return
-    place = attach.find_cheapest_nop()
+    place = uprobe_attach.find_cheapest_nop()
     assert (forked_while_traced("-x", "nop5") == 0) == (place == NOP5_AT)

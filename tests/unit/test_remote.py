@@ -100,7 +100,7 @@ def test_cluster_shell_itself(tmp_path):
     folder = installed.folder_of(
         os.path.join(os.path.dirname(__file__), "clustershell_readers.txt"), depends=True
     )
-    ask = "import sys\nfrom pydtrace.parse_hosts.hostlist import BadHostList, parse_hosts\ntry: print(*parse_hosts(sys.argv[1]))\nexcept BadHostList as error: print(error)"
+    ask = "import sys\nfrom pydtrace.hosts.hostlist import BadHostList, parse_hosts\ntry: print(*parse_hosts(sys.argv[1]))\nexcept BadHostList as error: print(error)"
 
     def said(text):
         environment = {**os.environ, "PYTHONPATH": folder, "CLUSTERSHELL_CFGDIR": str(tmp_path)}

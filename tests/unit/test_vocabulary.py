@@ -17,7 +17,28 @@ PYTHON = [
 ]
 # They meant something to their authors only.
 PRIVATE = frozenset(
-    ["told", "tell", "tells", "said", "says", "meant", "whose", "whom", "beside", "believed", "patience", "aside", "hurry", "harmless", "deaf", "ours", "stranger", "strangers", "lack", "lacks"]
+    [
+        "told",
+        "tell",
+        "tells",
+        "said",
+        "says",
+        "meant",
+        "whose",
+        "whom",
+        "beside",
+        "believed",
+        "patience",
+        "aside",
+        "hurry",
+        "harmless",
+        "deaf",
+        "ours",
+        "stranger",
+        "strangers",
+        "lack",
+        "lacks",
+    ]
 )
 
 

@@ -1062,7 +1062,7 @@ class KernelEngine(Engine):
             + by_pointers
             + [
                 f"followed by frame pointers alone: {text}"
-                for text in self.interpreters.natives.told
+                for text in self.interpreters.natives.messages
             ]
         )
 
