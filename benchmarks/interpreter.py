@@ -85,7 +85,7 @@ def idle():
     """Instructions of a look that finds nothing, with what calls it until Python has something to do."""
     with tempfile.TemporaryDirectory() as folder:
         short, long = (Run(folder, CLAUSES["@ = count()"], 1, seconds) for seconds in SECONDS)
-        return (long.watching - short.watching) / (long.rounds - short.rounds)
+        return (long.watching - short.watching) / (long.looks - short.looks)
 
 
 def rows():

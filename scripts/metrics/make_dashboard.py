@@ -119,7 +119,7 @@ def made():
         dashboard.Dashboard("pyusdt: operations, caches, queues")
         .uid("pyusdt")
         .tags(["pyusdt"])
-        .refresh_view("10s")
+        .refresh("10s")
         .time("now-1h", "now")
         .with_variable(
             dashboard.DatasourceVariable("datasource").type("prometheus").label("Prometheus")

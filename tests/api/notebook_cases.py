@@ -161,7 +161,7 @@ def test_in_a_notebook(tmp_path):
     nbclient.NotebookClient(
         notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    shown, seen, plot, table, over = (cell.outputs for cell in notebook.format_cells)
+    shown, seen, plot, table, over = (cell.outputs for cell in notebook.cells)
     assert "application/vnd.jupyter.widget-view+json" in shown[0]["data"], shown
     assert seen[0]["text"] == "seen\n"
     assert (

@@ -60,7 +60,7 @@ def normalised(output: bytes) -> bytes:
 
 
 def same(case: Case, want: bytes, got: bytes) -> bool:
-    if case.find_same_file("nosort"):
+    if case.has("nosort"):
         return want == got
     return sorted(want.removesuffix(b"\n").split(b"\n")) == sorted(
         got.removesuffix(b"\n").split(b"\n")
@@ -246,8 +246,8 @@ class Runner:
             )
             return "other output\n" + "\n".join(lines)
         if status == 124:
-            return "" if case.find_same_file("timeout-success") else "timed out"
-        return "" if status == int(case.fail) else f"exit status {status}"
+            return "" if case.has("timeout-success") else "timed out"
+        return "" if status == int(case.fails) else f"exit status {status}"
 
 
 def listed(name: str) -> list[str]:
@@ -273,9 +273,7 @@ def main() -> int:
     chosen = options.parse_args()
     prepare()
     runner = Runner(os.path.abspath(chosen.dtrace), chosen.timeout)
-    tests = [
-        test for test in chosen.conditions or listed(chosen.list) if re.search(chosen.match, test)
-    ]
+    tests = [test for test in chosen.tests or listed(chosen.list) if re.search(chosen.match, test)]
     results = []
     with kernel_settings.kept(), concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
         for result in pool.map(lambda test: runner.judge(Case(SUITE, test)), tests):

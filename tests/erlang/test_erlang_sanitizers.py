@@ -60,7 +60,7 @@ def sanitized(erlang, tmp_path_factory):
             *arguments,
         ]
 
-    command.fields_reported = lambda: [path.read_text()[:3000] for path in folder.glob("report*")]
+    command.reports = lambda: [path.read_text()[:3000] for path in folder.glob("report*")]
     return command
 
 
@@ -72,9 +72,9 @@ def test_eunit(sanitized):
         ),
         timeout=120,
     )
-    assert run.stdout.split()[-1] == "ok" and not sanitized.fields_reported(), (
+    assert run.stdout.split()[-1] == "ok" and not sanitized.reports(), (
         run,
-        sanitized.fields_reported(),
+        sanitized.reports(),
     )
 
 
@@ -127,7 +127,7 @@ def test_traced(sanitized, tmp_path, monkeypatch, module, function, arguments):
         ],
         timeout=120,
     )
-    assert run.status == 0 and not sanitized.fields_reported(), (run, sanitized.fields_reported())
+    assert run.status == 0 and not sanitized.reports(), (run, sanitized.reports())
     assert int(re.search(r" events +(\d+)\n", run.stdout)[1]) > 0, run
 
 
@@ -161,9 +161,9 @@ class There:
 def test_probes_of_the_emulator(sanitized, trace, test):
     """Their arguments are compared as without the sanitizers."""
     getattr(test_erlang_vm, f"test_{test}")(There(sanitized), trace)
-    assert not sanitized.fields_reported(), sanitized.fields_reported()
+    assert not sanitized.reports(), sanitized.reports()
 
 
 def test_on_and_off_under_load(sanitized, trace):
     test_erlang_vm.test_on_and_off_under_load(There(sanitized), trace, 200)
-    assert not sanitized.fields_reported(), sanitized.fields_reported()
+    assert not sanitized.reports(), sanitized.reports()

@@ -32,7 +32,7 @@ class Heard(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.heard.append((self.path, json.loads(body)))
-        self.send_response(self.server.set_status.pop(0) if self.server.set_status else 200)
+        self.send_response(self.server.answers.pop(0) if self.server.answers else 200)
         self.send_header("Location", "/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -44,7 +44,7 @@ class Heard(http.server.BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def server(*answers):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Heard) as found:
-        found.heard, found.set_status = [], list(answers)
+        found.heard, found.answers = [], list(answers)
         thread = threading.Thread(target=found.serve_forever, daemon=True)
         thread.start()
         found.url = f"http://127.0.0.1:{found.server_port}/hook"

@@ -130,7 +130,7 @@ def test_two_viewers_one_comes_back(browser, traced):
     browser.switch_to.new_window("tab")
     browser.get(address)
     check_page(browser)
-    browser.refresh_view()
+    browser.refresh()
     check_page(browser)
     assert (
         browser.execute_script(

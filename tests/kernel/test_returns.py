@@ -323,5 +323,5 @@ def test_chains_have_bounds(tmp_path):
     assert (
         time.thread_time() - begun < 5
         and not any(point.has_value for point in points["f0"])
-        and points["f58"][0].deferred_members == "mark"
+        and points["f58"][0].does == "mark"
     )

@@ -55,10 +55,10 @@ def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
         )
         try:
             rows(tracer, 1)
-            subject.write_line()
+            subject.say()
             assert subject.hear() == "told"
             found = rows(tracer, times)
-            subject.write_line()
+            subject.say()
             assert tracer.communicate(timeout=60)[1] == ""
         finally:
             tracer.kill()
@@ -147,7 +147,7 @@ def test_a_child_and_a_program_that_takes_the_process_s_place():
             assert subject.said == said
             while not rows(tracer, 1)[0][0][-1].startswith(f"{function} ("):
                 pass
-            subject.write_line()
+            subject.say()
             if said != "after":
                 subject.said = subject.hear()
         tracer.kill()
@@ -205,7 +205,7 @@ def shown(hostile, how):
         with traced(
             subject.pid, "syscall::getppid:entry /pid == $target/ { jstack(); exit(0); }"
         ) as tracer:
-            subject.write_line()
+            subject.say()
             [[found]] = rows(tracer, 1)
             return found, tracer.communicate(timeout=60)[1].replace(str(subject.pid), "PID")
 

@@ -47,7 +47,7 @@ def test_a_narrow_table_has_the_columns_that_fit():
     assert wide == ["key", "values", "p50", "p90", "p99", "p99.9", "max", "/s", ""]
     assert narrow == ["key", "values", "p50", "p99", "/s"]
     assert [
-        next(iter(column.format_cells)).plain
+        next(iter(column.cells)).plain
         for column in terminal_view._make_table(panel, lines, 40).columns
     ] == ["a", "3", "7", "70k", "3"]
 

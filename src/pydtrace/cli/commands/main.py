@@ -243,10 +243,10 @@ def trace_command(options: Namespace) -> int:
     from . import scripts
 
     try:
-        command = scripts.build_command_line(scripts.Script(options.name), options.foreign_probes)
+        command = scripts.build_command_line(scripts.Script(options.name), options.others)
     except ValueError as error:
         raise Failure(error) from None
-    if misfit := scripts.explain_misfit(options.name, options.foreign_probes):
+    if misfit := scripts.explain_misfit(options.name, options.others):
         raise Failure(misfit)
     return pydtrace.main(command)
 

@@ -251,7 +251,7 @@ def find_signature(names: ProgramNames, probe: ast.ProbeDesc) -> ProbeSignature 
         declared = probes.get(name.replace("-", "__"), probes.get(name))
         return declared and ProbeSignature(*declared)
     if probe.provider == "rawtp" and names.kernel:
-        types = names.kernel.tracepoint(name)
+        types = names.kernel.tracepoint_types(name)
         return types and ProbeSignature([("", type) for type in types])
     if (
         probe.provider in ("", "syscall")
