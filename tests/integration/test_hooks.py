@@ -354,7 +354,7 @@ class Failing:
         raise Hostile
 
 
-names.probes = lambda provider: (Failing(),) * len(names.TABLE[provider])
+names.provider_probes = lambda provider: (Failing(),) * len(names.FRAMEWORK_PROBES[provider])
 instrument.enable()
 try:
     runpy.run_path(sys.argv[1], run_name="__main__")

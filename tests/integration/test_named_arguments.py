@@ -200,7 +200,7 @@ def test_probes_of_frameworks_before_the_program_runs(pydtrace, tmp_path):
     """What a command will have that pyusdt.instrument is in; another's provider of that name says itself what it has."""
     path = tmp_path / "serves.py"
     path.write_text("""from pyusdt.instrument import probes as names
-start, done = names.probes("http")
+start, done = names.provider_probes("http")
 for i in range(3):
     done("/a", 200 + i, 5, 7, "GET", "/a", "")
 """)

@@ -257,8 +257,8 @@ from pydtrace.select_engine import open_engine
 from pydtrace.engine import Targets
 from pydtrace.dlang.compile import Compiler
 compiler = Compiler()
-compiler.add(sys.argv[2])
-program = compiler.finish()
+compiler.compile_text(sys.argv[2])
+program = compiler.generate_program()
 for name in sys.stdin:
     try:
         engine, _ = open_engine(program, {"replay": name.strip(), "zdefs": True}, Targets())

@@ -140,12 +140,12 @@ def end(process):
         file.write(str(process.pid - 1))
 
 first, began = start()
-print("secret (" in StackDump(first.pid, began).text())
-print(StackDump(first.pid, None).text())
+print("secret (" in StackDump(first.pid, began).read_text())
+print(StackDump(first.pid, None).read_text())
 end(first)
 second, _ = start()
 assert second.pid == first.pid
-print(StackDump(first.pid, began).text())
+print(StackDump(first.pid, began).read_text())
 
 def replaced():
     global second
