@@ -231,7 +231,7 @@ def test_what_is_said_of_the_probes_of_frameworks_is_so():
     say = """import pyusdt, sys
 from pyusdt.framework_probes import FRAMEWORK_PROBES
 from pyusdt.instrument import probes as names
-for provider in FRAMEWORK_PROBES: names.probes(provider)
+for provider in FRAMEWORK_PROBES: names.provider_probes(provider)
 print("there", flush=True)
 sys.stdin.read()"""
     with harness.running([sys.executable, "-c", say], stdin=subprocess.PIPE) as process:
