@@ -4,6 +4,7 @@ sub-interpreter where there are any with a GIL of their own."""
 import os
 import sys
 
+import pydtrace
 import pyusdt
 
 assert "site-packages" in pyusdt.__file__, pyusdt.__file__
@@ -25,5 +26,5 @@ if sys.version_info >= (3, 12):
         made.exec("import pyusdt; assert pyusdt.p(9)")
     made.close()
     assert [record[0] for record in t] == [9]
-assert os.path.exists(os.path.join(os.path.dirname(pyusdt.__file__), "scripts", "latency.d"))
+assert os.path.exists(os.path.join(os.path.dirname(pydtrace.__file__), "scripts", "latency.d"))
 print("path", pyusdt._core.__file__, "own", own.path)

@@ -64,7 +64,7 @@ class OneFile:
     def __init__(self, file: elf.ElfFile):
         self._file, self._tables = file, dwarf_cfi.FrameTables(file)
 
-    def look(self, pc, called):
+    def describe_address(self, pc, called):
         name = self._file.find_function_name(pc - called)
         return (
             native_unwinder.NativeFrame(name, "", pc, pc),
@@ -128,7 +128,7 @@ def walked(program, server):
             file = elf.ElfFile(program)
             registers = stopped.registers()
             frames, why = native_unwinder.NativeUnwinder(OneFile(file)).unwind_copy(
-                SimpleNamespace(registers=registers, word=stopped.word)
+                SimpleNamespace(registers=registers, read_word=stopped.word)
             )
             stopped.close()
             file.close()

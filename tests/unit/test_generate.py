@@ -80,7 +80,7 @@ def test_families(tmp_path):
         "probe a_n0(int x); probe a_n1(int x); probe a_n3(int x); probe a_n4(int y);"
         "probe b_n1(int x); probe c(); probe d_n0(int x);",
     )
-    assert [[probe.note_name for probe in family] for family in generate.read_families(made)] == [
+    assert [[probe.note_name for probe in family] for family in generate.families(made)] == [
         ["a_n0", "a_n1"],
         ["a_n3"],
         ["a_n4"],
