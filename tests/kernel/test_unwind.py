@@ -72,7 +72,7 @@ def at_read(subject, line=""):
         with tracing(
             subject, "syscall::read:entry /pid == $target/ { ustack(120); exit(0); }"
         ) as messages:
-            subject.say(line)
+            subject.write_line(line)
             found = next(row["values"][0] for row in messages if row["type"] == "record")
         if "[not looked at yet]" not in found:
             break
@@ -141,7 +141,7 @@ def test_of_a_library_that_is_loaded_later(tmp_path):
         ) as messages,
     ):
         for _ in range(200):
-            subject.say()
+            subject.write_line()
             found = next(row["values"][0] for row in messages if row["type"] == "record")
             if "main" in names(found) and "later" in names(found):
                 break

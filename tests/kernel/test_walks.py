@@ -55,10 +55,10 @@ def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
         )
         try:
             rows(tracer, 1)
-            subject.say()
+            subject.write_line()
             assert subject.hear() == "told"
             found = rows(tracer, times)
-            subject.say()
+            subject.write_line()
             assert tracer.communicate(timeout=60)[1] == ""
         finally:
             tracer.kill()
@@ -147,7 +147,7 @@ def test_a_child_and_a_program_that_takes_the_process_s_place():
             assert subject.said == said
             while not rows(tracer, 1)[0][0][-1].startswith(f"{function} ("):
                 pass
-            subject.say()
+            subject.write_line()
             if said != "after":
                 subject.said = subject.hear()
         tracer.kill()
@@ -205,7 +205,7 @@ def shown(hostile, how):
         with traced(
             subject.pid, "syscall::getppid:entry /pid == $target/ { jstack(); exit(0); }"
         ) as tracer:
-            subject.say()
+            subject.write_line()
             [[found]] = rows(tracer, 1)
             return found, tracer.communicate(timeout=60)[1].replace(str(subject.pid), "PID")
 

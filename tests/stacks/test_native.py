@@ -192,7 +192,7 @@ def test_no_call_is_interrupted_and_no_signal_is_lost(notices):
             os.kill(subject.pid, signal.SIGUSR1)
             by_us(subject.pid)
             while True:
-                subject.say()
+                subject.write_line()
                 interrupted, signals = map(int, subject.hear().split())
                 if signals == n + 1:
                     break

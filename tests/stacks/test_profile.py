@@ -92,7 +92,7 @@ def test_each_sample_is_of_the_function_that_runs(python):
             assert {name: after[name] - before[name] for name in FUNCTIONS} == {
                 name: 20 * (name in inside) for name in FUNCTIONS
             }
-            subject.say()
+            subject.write_line()
             function = subject.hear()
 
 
@@ -158,7 +158,7 @@ def told_apart(python: str, argument: list[str], options: SamplerOptions, turns:
                 name,
                 seen,
             )
-            subject.say()
+            subject.write_line()
             name = subject.hear()
 
 
@@ -311,7 +311,7 @@ def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
             ):
                 process.sample_threads()
                 assert time.monotonic() < until, (turn, profile.stacks)
-            subject.say()
+            subject.write_line()
             idents.add(subject.hear())
     assert len(idents) < 4 or harness.minor_of(python) > 10  # else it shows nothing
 

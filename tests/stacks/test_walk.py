@@ -48,7 +48,7 @@ def compare(python: str, rounds: int) -> int:
     with harness.running(python, "many_stacks.py", THREADS, rounds) as subject:
         reader = Reader(subject.pid)
         for _ in range(rounds):
-            subject.say()
+            subject.write_line()
             told = json.loads(subject.hear())
             found = {raw.ident: raw for raw in reader.read()}
             for ident, wanted in told.items():
@@ -56,7 +56,7 @@ def compare(python: str, rounds: int) -> int:
                 assert reader.rows(raw) == wanted, (raw.marks, ident)
                 assert raw.marks == []
                 seen += 1
-            subject.say()
+            subject.write_line()
     return seen
 
 
@@ -207,7 +207,7 @@ def test_at_each_instruction_of_the_interpreter(python):
 
 def test_what_is_deep_is_cut():
     with harness.running(harness.INTERPRETERS[0], "many_stacks.py", 1, 1) as subject:
-        subject.say()
+        subject.write_line()
         told = json.loads(subject.hear())
         reader = Reader(subject.pid, frames=2)
         raw = next(each for each in reader.read() if str(each.ident) in told)
