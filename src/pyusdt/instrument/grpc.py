@@ -211,7 +211,7 @@ def _make_client_interceptor(grpc: Any, target: Any) -> Any:
         traced = _begin_call(details.method, target) if _call_start or _call_done else None
         call = continuation(details, request)
         if traced is not None:
-            traced.watch(call)
+            traced.watch_call(call)
         return call
 
     bases = tuple(getattr(grpc, f"{_camel_case(kind)}ClientInterceptor") for kind in _KINDS)
@@ -271,7 +271,7 @@ def _wrap_call(begin: Any) -> Any:
         )
         begun = begin(self, *arguments, **named)
         if traced is not None:
-            traced.watch(begun)
+            traced.watch_call(begun)
         return begun
 
     return call
