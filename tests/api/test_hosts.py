@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import signal
 import sys
 import time
 
@@ -133,9 +134,11 @@ def test_names_of_all_lengths():
 
 
 @pytest.mark.filterwarnings("ignore:.*the order of two records")
-def test_what_the_hosts_have_seen_up_to_now():
+@pytest.mark.parametrize("mode", [{}, {"hostmode": "central"}])
+def test_what_the_hosts_have_seen_up_to_now(mode):
     """flush() waits for it, and clear() begins after it."""
-    with pyusdt.trace(COUNT, pid=os.getpid(), hosts=["web1", "web2"], via=VIA, **PATIENT) as t:
+    options = {"pid": os.getpid(), "hosts": ["web1", "web2"], "via": VIA, **PATIENT, **mode}
+    with pyusdt.trace(COUNT, **options) as t:
         for fired in range(10):
             pyusdt.p(fired, 0, 0, 0, "key")
         assert t.flush(60)
@@ -144,3 +147,18 @@ def test_what_the_hosts_have_seen_up_to_now():
         assert dict(t.aggregations["s"]) == {(): 0}
         pyusdt.p(7, 0, 0, 0, "key")
         assert t.flush(60) and dict(t.aggregations["s"]) == {(): 14}
+
+
+@pytest.mark.filterwarnings("ignore:.*is late")
+def test_a_host_that_does_not_answer_in_time(tmp_path):
+    """flush() says so, and takes no longer than it may."""
+    via = f"sh -c 'echo $$ > {tmp_path}/{{host}}; exec {harness.PYDTRACE} --serve'"
+    with pyusdt.trace(COUNT, pid=os.getpid(), hosts=["web1"], via=via, **PATIENT) as t:
+        host = int((tmp_path / "web1").read_text())
+        os.kill(host, signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            assert t.flush(2) is False and 2 <= time.monotonic() - begun < 20
+        finally:
+            os.kill(host, signal.SIGCONT)
+        assert t.flush(60) is True

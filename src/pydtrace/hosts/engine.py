@@ -48,6 +48,7 @@ _SECOND = 1_000_000_000
 _HOST_TIMEOUT = 30 * _SECOND  # how long a host may take to answer: -x hostwait
 RETRY_TIME = 600 * _SECOND  # how long one that was lost is tried again: -x hostretry
 _MAX_LAG = 2 * _SECOND  # a record waits so long for hosts that say nothing
+_SETTLING = _SECOND // 10  # in which a host has read what was fired before, and put it in order
 _FLUSH_TIMEOUT = 1 * _SECOND  # a tick waits so long for the hosts' epoch
 _PINGS = (_SECOND // 10, 5 * _SECOND)  # between two, at first and then
 _FIRST_PINGS = 5  # pings
@@ -75,6 +76,7 @@ class RemoteEngine(EmbeddedEngine):
     name = "remote"
     ordered_noun = "records"
     _can_sample = False
+    _has_more = False  # whether poll() has more at once; CentralEngine's may
 
     def __init__(self, program: p.Program, options: Mapping[str, Any]) -> None:
         super().__init__(program, options)
@@ -442,10 +444,16 @@ class RemoteEngine(EmbeddedEngine):
                 return records
 
     def catch_up(self, seconds: float) -> Iterator[bytes]:
-        """The hosts send what they have seen up to now, or a warning names those that are late."""
-        if self._ticks is not None:
-            self._flush_epochs()
-            yield self._take_records() + self._release_records()
+        """As Engine's: each host ends its epoch, until all of them have come past the time of this call."""
+        until = time.monotonic_ns() + _SETTLING
+        deadline = time.monotonic_ns() + int(seconds * _SECOND)
+        while not self.exiting and (left := deadline - time.monotonic_ns()) > 0:
+            self._flush_epochs(left)
+            records = self.poll(_SETTLING / _SECOND / 10)
+            yield records
+            have_come = all(host.complete_until >= until for host in self._tracing_hosts())
+            if have_come and not records and not self._has_more:
+                return
 
     def _run_tick(self, when: int, probe: int) -> bytes:
         if self._ticks_read:
@@ -456,7 +464,7 @@ class RemoteEngine(EmbeddedEngine):
         self._ticks.advance(probe, time.monotonic_ns())
         return records + self._take_records()
 
-    def _flush_epochs(self) -> None:
+    def _flush_epochs(self, timeout: int = _FLUSH_TIMEOUT) -> None:
         """What the hosts have counted up to now is here, or who is late is told."""
         self._flush_number += 1
         number = self._flush_number
@@ -466,7 +474,7 @@ class RemoteEngine(EmbeddedEngine):
         for host in self._await_hosts(
             lambda host: host not in asked or host.state != RUNNING or host.flushed >= number,
             "",
-            _FLUSH_TIMEOUT,
+            timeout,
             give_up=False,
         ):
             if not host.late:
