@@ -33,7 +33,7 @@ Examples:
 \tpydtrace -l                              the probes that there are
 \tpydtrace -s script.d                     run a script
 \tpydtrace -p PID -n 'pyusdt$target:::'    what a process fires
-\tpydtrace -c 'python program/program.py' -n 'pyusdt$target::: { @[probename] = count(); }'
+\tpydtrace -c 'python program.py' -n 'pyusdt$target::: { @[probename] = count(); }'
 
 pyusdt doctor tells what keeps tracing from working.
 """
