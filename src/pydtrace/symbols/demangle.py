@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from . import demangle_cxx, demangle_rust
-
 _KEPT = 1 << 14  # texts
 _MADE = ("_Z", "_R")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -85,7 +83,10 @@ _ABBREVIATED = frozenset(
 def demangle(symbol: str) -> str:
     if not symbol.startswith(_MADE):
         return symbol
-    return demangle_rust.demangle_rust(symbol) or demangle_cxx.demangle_cxx(symbol) or symbol
+    from .demangle_cxx import demangle_cxx  # a thousand lines that few scripts need
+    from .demangle_rust import demangle_rust
+
+    return demangle_rust(symbol) or demangle_cxx(symbol) or symbol
 
 
 @lru_cache(_KEPT)
