@@ -13,7 +13,7 @@ import stacks_harness as harness
 from kernel_harness import PYDTRACE, compile_c
 
 from pydtrace.unwind import python_frame_words
-from pydtrace.unwind.merge_frames import interleave_frames
+from pydtrace.unwind.merge_frames import interleave_texts
 
 pytestmark = [
     pytest.mark.usefixtures("bpf"),
@@ -244,4 +244,4 @@ def words(*calls):
 ])  # fmt: skip
 def test_where_native_frames_are_known_python_s_take_the_interpreter_s_place(native, calls, found):
     texts = [str(number) for number in range(sum(calls))]
-    assert interleave_frames(native, texts, words(*calls)) == found
+    assert interleave_texts(native, texts, words(*calls)) == found

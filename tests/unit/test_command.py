@@ -1,4 +1,4 @@
-"""engine.command: the traced command waits for start(), and never outlives what it was told."""
+"""process.command: the traced command waits for start(), and never outlives what it was told."""
 
 import errno
 import os

@@ -50,7 +50,7 @@ def percentiles(*data):
 
 
 class Aggregates:
-    """As tracing.aggregates.Aggregates, of what a test sets."""
+    """As driver.aggregation_state.AggregationState, of what a test sets."""
 
     def __init__(self):
         self.now = {}

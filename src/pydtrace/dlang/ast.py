@@ -57,7 +57,7 @@ class Expr(Node):
     """An expression; `type` is None until the types pass."""
 
     __slots__ = ("type",)
-    type: Any  # data.types.Type
+    type: Any  # program.d_types.Type
 
     def __init__(self, loc: Location, *values: Any) -> None:
         self.type = None

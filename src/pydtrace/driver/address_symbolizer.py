@@ -27,7 +27,7 @@ from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.user_quota import ROOT, canonical_uid
 from pydtrace.unwind import python_frame_words
-from pydtrace.unwind.merge_frames import interleave_frames
+from pydtrace.unwind.merge_frames import interleave_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ class AddressSymbolizer(AddressFormatter):
             else 0
         )
         return (
-            interleave_frames(texts[:native], texts[native:], frames[native:]) if native else texts
+            interleave_texts(texts[:native], texts[native:], frames[native:]) if native else texts
         )
 
     def _name_unescaped(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:

@@ -82,7 +82,7 @@ class Driver:
         self._cpu_limit: CpuLimit | None = None
         self.stopping = self.aborting = self.interrupted = False
         self.command_timeout: float | None = (
-            None  # s that the command may take to end; None: engine.command decides
+            None  # s that the command may take to end; None: process.command decides
         )
         self.output_complete = False  # all that it has to show was shown
         self.exceeded_cpu_limit = False  # it has ended because of what it costs

@@ -119,7 +119,7 @@ class NoPyusdt(EngineError):
 
 
 class Targets:
-    """What to trace.  pids: processes that run; command: engine.command.Command that waits for go(), or
+    """What to trace.  pids: processes that run; command: process.command.Command that waits for go(), or
     None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
     probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well.
     allowed: {pid: when it began, as identity.start_ticks() says} of these processes where a policy bounds what is read: no

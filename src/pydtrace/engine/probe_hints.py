@@ -237,7 +237,7 @@ def explain_ifunc(desc: Any, command: Any = None) -> str | None:
 
 
 def _find_code_files(pid: int, command: Any) -> list[tuple[str, int | None, tuple[str, ...]]]:
-    """As kernel.probes.code_files(); a command does not run yet."""
+    """As probes.finder.code_files(); a command does not run yet."""
     from .kernel.probes.finder import code_files, find_in_path, find_libraries, short_names
 
     if not command:

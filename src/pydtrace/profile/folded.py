@@ -1,6 +1,6 @@
 """A profile as folded stacks: a line a stack, for flamegraph.pl, speedscope, inferno and grep.
 
-In: a data.profile.Profile.  Out: "thread;outermost;…;innermost samples" lines, sorted.  Always: no name has a semicolon or an end of a
+In: a profile.stack_profile.Profile.  Out: "thread;outermost;…;innermost samples" lines, sorted.  Always: no name has a semicolon or an end of a
 line in it, so every line reads back.
 """
 

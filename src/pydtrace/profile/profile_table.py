@@ -1,6 +1,6 @@
 """A profile as a table for a terminal: the functions with most of the time, and what the samples are worth.
 
-In: a data.profile.Profile.  Out: text.  Always: what was missed, torn or left out is said.
+In: a profile.stack_profile.Profile.  Out: text.  Always: what was missed, torn or left out is said.
 """
 
 from __future__ import annotations

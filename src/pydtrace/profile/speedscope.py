@@ -1,6 +1,6 @@
 """A profile as speedscope's file (www.speedscope.app): a sampled profile for each thread that is told apart.
 
-In: a data.profile.Profile.  Out: an object for JSON.  Always: weights are seconds, so that an hour of 97 Hz and a minute of 997 Hz can be
+In: a profile.stack_profile.Profile.  Out: an object for JSON.  Always: weights are seconds, so that an hour of 97 Hz and a minute of 997 Hz can be
 compared; every sample is in it.  The format: file-format-spec.ts of speedscope, whose own schema accepts it.
 """
 

@@ -112,7 +112,7 @@ DROP_END = 48
 
 
 class MapDef:
-    """One map.  kind: a key of bpf.maps.KINDS ("array", "percpu_array", "hash", "percpu_hash",
+    """One map.  kind: a key of bpf.map_kinds.KINDS ("array", "percpu_array", "hash", "percpu_hash",
     "ringbuf"); key_size, value_size in bytes; entries: the bound on elements (ringbuf: bytes)."""
 
     __slots__ = ("name", "kind", "key_size", "value_size", "entries")

@@ -1,6 +1,6 @@
 """When the threads of a Python program do not run, for how long, and where: a profile of times that are measured, not of samples.
 
-In: events of the kernel engine: a thread goes (with its stack), a thread comes.  Out: microseconds by stack, in a data.profile.Profile.
+In: events of the kernel engine: a thread goes (with its stack), a thread comes.  Out: microseconds by stack, in a profile.stack_profile.Profile.
 Always: each wait is counted whole or not at all, and how many were not is told.  A thread that waited when tracing began has the stack that was
 read then, from outside; one that still waits at the end has waited until then.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Native:
-    """As stacks.native.merged() has them."""
+    """As unwind.native_unwinder.interleave_frames() has them."""
 
     __slots__ = ("begin", "end", "name", "text")
 
@@ -27,7 +27,7 @@ class _Native:
         self.begin = self.end = None
 
 
-def interleave_frames(
+def interleave_texts(
     native: Sequence[str], texts: Sequence[str], words: Sequence[int]
 ) -> list[str]:
     from .native_unwinder import interleave_frames  # few scripts need it

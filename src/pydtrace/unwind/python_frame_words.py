@@ -112,7 +112,7 @@ def reason(word: int) -> str | None:
 
 
 def place(word: int, layout: Mapping[str, int]) -> tuple[int, int]:
-    """(address of the code object, position as stacks.code.Codes.read_frame() takes it)."""
+    """(address of the code object, position as remote_python.code_objects.CodeObjects.read_frame() takes it)."""
     code = (word >> CODE_SHIFT & (1 << CODE_BITS) - 1) << CODE_ALIGN
     at = word & UNPLACED
     if at == UNPLACED:

@@ -212,7 +212,7 @@ def _fill_profile(
 
 
 def write_file(path: str, text: str) -> None:
-    """A file that is there when it is whole.  Raises report.output.OutputError."""
+    """A file that is there when it is whole.  Raises sinks.output_file.OutputError."""
     aside = AtomicFile(path)
     with (
         aside.report_errors(),

@@ -1,6 +1,6 @@
 """How pydtrace shows what it traces: by default dtrace's text, or the format that an option asks for.
 
-In: report.output.Output; notify: see report.text; the option's value.  Out: a sink (driver/sink.py).
+In: sinks.output_file.Output; notify: see sinks.dtrace_text_sink; the option's value.  Out: a sink (driver/sink.py).
 Always: a sink is imported when it is asked for.
 """
 

@@ -70,7 +70,7 @@ def format_request_report(kind: str, name: str, matched: Sequence[tuple[Any, int
 
 
 def format_probe_report(description: Any, signature: Any) -> str:
-    """What -lv says of one probe.  signature: dlang.types.arguments.Signature, None where nothing is known of its arguments."""
+    """What -lv says of one probe.  signature: types.probe_arguments.ProbeSignature, None where nothing is known of its arguments."""
     level, dependency = (
         _probe_attributes(description, 1)
         if not description.name.startswith(_BUILTIN_NAMES)

@@ -55,7 +55,7 @@ class Action:
         """Refuse what the prototype does not; may make the call's arguments what is recorded of them."""
 
     def check_order(self, order: Any, call: ast.Call) -> None:
-        """Refuse a call after what is before it in the clause, and add it.  flow: types.flow.Flow."""
+        """Refuse a call after what is before it in the clause, and add it.  flow: types.action_order.ActionOrder."""
         order.add_action(call, self.has_record, self.is_destructive)
 
     # --- in code generation ------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Action:
         return [arg for arg in call.args[self.first_recorded :] if arg.__class__ is not ast.AggRef]
 
     def emit_record(self, g: Any, call: ast.Call, at: int, action: Any) -> None:
-        """The code.  g: code.emit.Emitter; at: where the record is in the state block; action: the program.Action, None
+        """The code.  g: code.emitter.Emitter; at: where the record is in the state block; action: the program.Action, None
         where nothing is recorded."""
         mark = g.scratch
         for data, expr in zip(action.data, self.recorded_values(call)):
@@ -93,17 +93,17 @@ class Action:
 
     # --- in who reads and prints records --------------------------------------------------------------
     is_value = False  # what is recorded is for who reads the records, and not only for perform()
-    printed_by = PRINTS_ITSELF  # who prints it: data.program.PRINTS_…
+    printed_by = PRINTS_ITSELF  # who prints it: program.program.PRINTS_…
 
     def record_fields(self, action: program.Action, symbols: Any) -> list[Field]:
-        """[data.fields.Field] of its values in a record; symbols: tracing.symbols.Symbols, None where only the places matter."""
+        """[program.fields.Field] of its values in a record; symbols: driver.address_symbolizer.AddressSymbolizer, None where only the places matter."""
         from pydtrace.program.fields import make_field
 
         return [make_field(data, symbols) for data in action.data]
 
     # --- in tracing --------------------------------------------------------------------------------------
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
-        """Do it, where C does not.  run: tracing.actions.Actions; action: program.Action; record: bytes."""
+        """Do it, where C does not.  run: driver.action_runner.ActionRunner; action: program.Action; record: bytes."""
 
     # --- in the dtrace engine ------------------------------------------------------------------------------
     is_shown_by_dtrace = False  # dtrace prints it for people, and what it prints is read

@@ -24,7 +24,7 @@ _COLUMN = 50  # of a string in an aggregation's table
 
 
 def encode_value(type: Any, size: int, text: bytes, names: Names) -> bytes:
-    """The bytes of a value; size: how many there may be; names: data.names.Names, for what dtrace calls addresses."""
+    """The bytes of a value; size: how many there may be; names: symbols.name_interning.NameInterner, for what dtrace calls addresses."""
     if isinstance(type, t.Symbol):
         words: tuple[str, ...] = (_decode_text(text).strip(),)
     elif isinstance(type, t.Stack):

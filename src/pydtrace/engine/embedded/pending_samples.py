@@ -54,5 +54,5 @@ class PendingSamples:
 
 
 def sample_arguments(stack: list[int], proc: bytes) -> tuple[Any, ...]:
-    """arg0 and on of profile-n: nothing, the innermost frame, who works there (data.program.SAMPLED_PROC) or nothing."""
+    """arg0 and on of profile-n: nothing, the innermost frame, who works there (program.program.SAMPLED_PROC) or nothing."""
     return 0, stack[0] if stack else 0, proc or 0

@@ -50,7 +50,7 @@ _LONGEST = 5.0  # s from the program's start to its first instruction, after whi
 
 
 class CommandHold:
-    """pid: as the machine's pid namespace has it.  Raises OSError, elf.BadFile, kernel.Refused where that can not be."""
+    """pid: as the machine's pid namespace has it.  Raises OSError, elf.BadFile, syscalls.ProgramRejected where that can not be."""
 
     def __init__(self, attacher: Attacher, path: str, pid: int) -> None:
         self._pid, self._holds = pid, True

@@ -226,7 +226,7 @@ class KernelEngine(Engine):
         self._load_self_fired()
 
     def _find_task_offsets(self) -> TaskOffsets | None:
-        """As walks.task(); None where no interpreter's stack is wanted, or can be had."""
+        """As unwinder_maps.find_task_offsets(); None where no interpreter's stack is wanted, or can be had."""
         if not PYTHON_STACKS & self.program.stacks.keys():
             return None
         try:

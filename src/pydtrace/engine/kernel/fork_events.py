@@ -61,7 +61,7 @@ _PARTS, _FORKED, _RING = 0, 1, 2  # of a program's maps
 
 
 class ForkEvents:
-    """parts, forked, ring: descriptors; task: walks.task().  Raises OSError, kernel.Refused where the kernel does not take it."""
+    """parts, forked, ring: descriptors; task: unwinder_maps.find_task_offsets().  Raises OSError, syscalls.ProgramRejected where the kernel does not take it."""
 
     def __init__(
         self, parts: int, forked: int, ring: int, task: tuple[int, int, int | None]

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydtrace.bpf.syscalls import Refused
+    from pydtrace.bpf.syscalls import ProgramRejected
     from pydtrace.program.program import Clause, Program
 
 # Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
@@ -105,15 +105,15 @@ def make_map_limit_error(most: int) -> EngineError:
 
 
 def make_size_error(error: Exception) -> EngineError:
-    """The EngineError for a bpf.code.CodeError of the clauses of a probe, linked."""
+    """The EngineError for a bpf.program_builder.CodeError of the clauses of a probe, linked."""
     return EngineError(
         f"kernel engine: the clauses of a probe are too large for one program of the kernel's ({error}).  Divide them between "
         "several pydtrace"
     )
 
 
-def make_verifier_error(error: Refused, places: list[tuple[int, Clause]]) -> EngineError:
-    """The EngineError for a kernel.Refused of a linked program.  places: [(first instruction, program.Clause)]."""
+def make_verifier_error(error: ProgramRejected, places: list[tuple[int, Clause]]) -> EngineError:
+    """The EngineError for a syscalls.ProgramRejected of a linked program.  places: [(first instruction, program.Clause)]."""
     if error.error.errno == errno.EPERM:
         return make_step_error("load", error.error)
     if "too many subprograms" in error.log:

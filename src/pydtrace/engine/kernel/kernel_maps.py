@@ -90,7 +90,7 @@ class KernelMaps:
         with_returns: bool = False,
     ) -> None:
         """probes: bound on probe ids, for the names; 0 where no clause wants them; with_syscalls: system calls are
-        traced; task: walks.task(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
+        traced; task: unwinder_maps.find_task_offsets(), where interpreters' stacks are walked; allowed_pids: Targets.allowed;
         most: bytes that all may take, None: no bound; family: a family.Family, or None; with_returns: returns of
         functions are traced.  Raises EngineError."""
         self.program = program

@@ -126,7 +126,7 @@ class Attacher:
     def load_program(
         self, insns: list[Insn], map_fds: Sequence[int], types: LoadedTypes | None = None
     ) -> int:
-        """A program that attach() can attach.  Raises kernel.Refused."""
+        """A program that attach() can attach.  Raises syscalls.ProgramRejected."""
         attach_type = syscalls.ATTACH_UPROBE_MULTI if self.method == "multi" else 0
         return syscalls.load_program(insns, map_fds, attach_type=attach_type, types=types)
 

@@ -1,6 +1,6 @@
 """A widget for notebooks: the page of pydtrace --web in a cell, which is told of each interval.
 
-In: a running tracing (api.queue.Pump).  Out: an anywidget.AnyWidget.  Always: the page is in a frame of its own, which may run its
+In: a running tracing (consumer.record_queue.DriverThread).  Out: an anywidget.AnyWidget.  Always: the page is in a frame of its own, which may run its
 script and nothing else; a thread of ours looks at the tracing, and ends with it, or with the widget.
 """
 

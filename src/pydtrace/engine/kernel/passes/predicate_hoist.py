@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
     from ..probes.usdt_operands import Operand
 
@@ -50,11 +50,11 @@ _KEPT = (R6, R10)  # a clause's state block, or the context here; the frame
 
 
 def emit_predicates(
-    g: Code,
+    g: CodeBuilder,
     codes: Iterable[list[Insn]],
     start: int,
     arguments: Mapping[int, tuple[Operand, int]] | None,
-    pids: Callable[[Code], None] | None,
+    pids: Callable[[CodeBuilder], None] | None,
     done: Label,
 ) -> None:
     """Jump to `done` where all clauses end early; nothing is emitted where one of them can not.  codes: theirs, which
@@ -119,7 +119,7 @@ class _HoistedPredicate:
     def _is_clause_end(self, at: int) -> bool:
         return self._code[at : at + 2] == _NOTHING
 
-    def emit_copy(self, g: Code, ended: Label, goes_on: Label) -> None:
+    def emit_copy(self, g: CodeBuilder, ended: Label, goes_on: Label) -> None:
         labels: dict[int, Label] = {}
         at = self._start
         while at < self._end:

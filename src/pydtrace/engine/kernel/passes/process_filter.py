@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pydtrace.bpf.insn import Insn
-    from pydtrace.bpf.program_builder import Code, Label
+    from pydtrace.bpf.program_builder import CodeBuilder, Label
 
     from ..linker import MapIndexes
 
@@ -86,7 +86,7 @@ def check_probes(program: p.Program, probes: Mapping[tuple[str, str, str, str], 
         )
 
 
-def emit_filter(g: Code, maps: MapIndexes, left: Label) -> None:
+def emit_filter(g: CodeBuilder, maps: MapIndexes, left: Label) -> None:
     """Go to `left` unless the running process is allowed."""
     boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     member = KernelInfo().member_offset

@@ -42,23 +42,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
 _ARGUMENTS = p.STATE_PROGRAM - p.STATE_EXECARGS
 _TASK = -16  # on the stack: the task that is looked at; emit_read() uses the word above
 
 
-def emit_running(g: Code) -> None:
+def emit_running(g: CodeBuilder) -> None:
     """r0 = the running task."""
     g.emit(call(GET_CURRENT_TASK))
 
 
-def emit_no_task(g: Code) -> None:
+def emit_no_task(g: CodeBuilder) -> None:
     """Of another one than the running task the memory can not be read."""
     g.emit(mov_imm(R0, 0))
 
 
-def emit_name_filter(g: Code, name: str, left: Label) -> None:
+def emit_name_filter(g: CodeBuilder, name: str, left: Label) -> None:
     """To `left` where the running process, not its thread, is not called so."""
     kernel = KernelInfo()
     emit_running(g)
@@ -71,7 +71,7 @@ def emit_name_filter(g: Code, name: str, left: Label) -> None:
         g.emit(const(R1, word), jump("jne", R0, R1, left))
 
 
-def emit_parent(g: Code, emit_task: Callable[[Code], None]) -> None:
+def emit_parent(g: CodeBuilder, emit_task: Callable[[CodeBuilder], None]) -> None:
     kernel = KernelInfo()
     emit_task(g)
     emit_read(g, 8, R0, kernel.member_offset("task_struct", "real_parent"))
@@ -79,7 +79,7 @@ def emit_parent(g: Code, emit_task: Callable[[Code], None]) -> None:
     g.emit(store(4, R7, p.STATE_PPID, R0))
 
 
-def emit_ancestors(g: Code, emit_task: Callable[[Code], None]) -> None:
+def emit_ancestors(g: CodeBuilder, emit_task: Callable[[CodeBuilder], None]) -> None:
     """The tasks' chain is followed as far as there is room: the idle task, which is its own parent, has the id 0."""
     kernel = KernelInfo()
     emit_task(g)
@@ -90,12 +90,12 @@ def emit_ancestors(g: Code, emit_task: Callable[[Code], None]) -> None:
         g.emit(store(4, R7, offset, R0), load(8, R0, R10, _TASK))
 
 
-def emit_thread(g: Code, emit_task: Callable[[Code], None]) -> None:
+def emit_thread(g: CodeBuilder, emit_task: Callable[[CodeBuilder], None]) -> None:
     emit_task(g)
     g.emit(store(8, R7, p.STATE_THREAD, R0))
 
 
-def emit_arguments(g: Code, emit_task: Callable[[Code], None]) -> None:
+def emit_arguments(g: CodeBuilder, emit_task: Callable[[CodeBuilder], None]) -> None:
     """All of them, a space between each two, cut where there is no more room."""
     kernel, done, some = KernelInfo(), Label(), Label()
     place = p.STATE_EXECARGS

@@ -11,10 +11,10 @@ from pydtrace.bpf.insn import R0, R1, R2, R3, R10, alu_imm, call, load, mov, mov
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
 
-def emit_read(g: Code, size: int, address: int, offset: int) -> None:
+def emit_read(g: CodeBuilder, size: int, address: int, offset: int) -> None:
     """r0 = what is at offset of the address in a register; 0 where it can not be read."""
     g.emit(
         mov(R3, address),
@@ -29,7 +29,7 @@ def emit_read(g: Code, size: int, address: int, offset: int) -> None:
     )
 
 
-def emit_user_registers(g: Code, base: int, offset: int, size: int) -> None:
+def emit_user_registers(g: CodeBuilder, base: int, offset: int, size: int) -> None:
     """The first bytes of struct pt_regs, which the running thread left user mode with, to an offset of the address in a register."""
     g.emit(
         call(GET_CURRENT_TASK_BTF),

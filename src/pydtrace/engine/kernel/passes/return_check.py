@@ -49,7 +49,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
 PENDING_RETURNS_MAP = p.MapDef(
     "leaving", "hash", 24, 8, 1 << 15
@@ -63,7 +63,11 @@ __all__ = ["PENDING_RETURNS_MAP", "MARK", "SP_OF_CONTEXT", "emit_return_check"]
 
 
 def emit_return_check(
-    g: Code, leaves: tuple[str, int], index: int, left: Label, count_lost: Callable[[Code], None]
+    g: CodeBuilder,
+    leaves: tuple[str, int],
+    index: int,
+    left: Label,
+    count_lost: Callable[[CodeBuilder], None],
 ) -> None:
     """To `left` where it does not fire.  r6 is the context; index: of MAP.  Loses r0 … r5, r9."""
     does, condition = leaves
@@ -112,7 +116,7 @@ def emit_return_check(
     g.emit(load(8, R1, R10, _ADDRESS), jump("jne", R1, R9, left))
 
 
-def _emit_return_address(g: Code, left: Label) -> None:
+def _emit_return_address(g: CodeBuilder, left: Label) -> None:
     """The address that the function returns to."""
     if _IS_ARM:
         g.emit(load(8, R1, R6, _LINK), store(8, R10, _ADDRESS, R1))
@@ -128,7 +132,7 @@ def _emit_return_address(g: Code, left: Label) -> None:
     )
 
 
-def _emit_condition(g: Code, condition: int, left: Label) -> None:
+def _emit_condition(g: CodeBuilder, condition: int, left: Label) -> None:
     """r1 = 1 where the flags say that x86's jump of this condition is taken."""
     kind, is_not = condition >> 1, condition & 1
     g.emit(load(8, R0, R6, _FLAGS), mov_imm(R1, 0))

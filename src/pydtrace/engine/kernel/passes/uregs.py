@@ -15,7 +15,7 @@ from .read_kernel_memory import emit_read, emit_user_registers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
 _SAVED = 21  # R_R15 … R_SS
 _KEPT = (
@@ -27,7 +27,7 @@ _KEPT = (
 )  # of thread_struct: R_DS …; bytes
 
 
-def emit_uregs(g: Code, offset: int, count: int) -> None:
+def emit_uregs(g: CodeBuilder, offset: int, count: int) -> None:
     """The first `count` registers behind the word at an offset in the state block, r7; r6 is kept."""
     start = offset + 8
     emit_user_registers(g, R7, start, 8 * min(count, _SAVED))

@@ -22,7 +22,7 @@ from pydtrace.engine.kernel.passes.read_kernel_memory import emit_read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
     from .raw_tracepoints import Argument, Condition, KernelInfo
 
@@ -34,7 +34,7 @@ _SYN_RECEIVED, _NEW_SYN_RECEIVED = 3, 12  # states of TCP
 _FRAGMENT = htons(0x1FFF)  # where a fragment begins, of a header's word of flags
 
 
-def _emit_packet(g: Code) -> None:
+def _emit_packet(g: CodeBuilder) -> None:
     """r3 = the packet."""
     g.emit(load(8, R3, R6, 0))
 
@@ -42,7 +42,7 @@ def _emit_packet(g: Code) -> None:
 def _member_argument(name: str, size: int) -> Argument:
     """The argument that is a member of the packet's."""
 
-    def emit(g: Code, kernel: KernelInfo) -> None:
+    def emit(g: CodeBuilder, kernel: KernelInfo) -> None:
         _emit_packet(g)
         emit_read(g, size, R3, kernel.member_offset("sk_buff", name))
 
@@ -52,7 +52,7 @@ def _member_argument(name: str, size: int) -> Argument:
 socket, device = _member_argument("sk", 8), _member_argument("dev", 8)
 
 
-def _emit_packet_argument(g: Code, kernel: KernelInfo) -> None:
+def _emit_packet_argument(g: CodeBuilder, kernel: KernelInfo) -> None:
     g.emit(load(8, R0, R6, 0))
 
 
@@ -60,7 +60,7 @@ def _constant_argument(value: int) -> Argument:
     return lambda g, kernel: g.emit(mov_imm(R0, value))
 
 
-def emit_ip_header(g: Code, kernel: KernelInfo) -> None:
+def emit_ip_header(g: CodeBuilder, kernel: KernelInfo) -> None:
     """The argument that is the header of IP."""
     g.emit(mov(R0, R8))
 
@@ -68,7 +68,7 @@ def emit_ip_header(g: Code, kernel: KernelInfo) -> None:
 def ip_header_argument(version: int) -> Argument:
     """The argument that is the header of IP, if it is of this version, else 0."""
 
-    def emit(g: Code, kernel: KernelInfo) -> None:
+    def emit(g: CodeBuilder, kernel: KernelInfo) -> None:
         done = Label()
         _emit_ip_version(g)
         g.emit(mov(R1, R0), mov_imm(R0, 0), jump_imm("jne", R1, version, done), mov(R0, R8))
@@ -77,12 +77,12 @@ def ip_header_argument(version: int) -> Argument:
     return emit
 
 
-def _emit_ip_version(g: Code) -> None:
+def _emit_ip_version(g: CodeBuilder) -> None:
     emit_read(g, 1, R8, 0)
     g.emit(alu_imm("rsh", R0, 4))
 
 
-def emit_transport_header(g: Code, kernel: KernelInfo) -> None:
+def emit_transport_header(g: CodeBuilder, kernel: KernelInfo) -> None:
     """The argument that is the header behind that of IP."""
     older, done = Label(), Label()
     emit_read(g, 1, R8, 0)
@@ -99,7 +99,7 @@ def emit_transport_header(g: Code, kernel: KernelInfo) -> None:
     g.emit(alu("add", R0, R8))
 
 
-def emit_tcp_state(g: Code, kernel: KernelInfo) -> None:
+def emit_tcp_state(g: CodeBuilder, kernel: KernelInfo) -> None:
     """The argument that is the state of the packet's socket, 0 where it has none.  The kernel has a state of its own for a socket
     that is not whole yet."""
     done = Label()
@@ -113,7 +113,7 @@ def emit_tcp_state(g: Code, kernel: KernelInfo) -> None:
 def ip_condition(side: int) -> Condition:
     """The condition that a packet is of IP; side: INBOUND or OUTBOUND."""
 
-    def emit(g: Code, kernel: KernelInfo, left: Label) -> None:
+    def emit(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
         known = Label()
         _member_argument("protocol", 2)(g, kernel)
         g.emit(jump_imm("jeq", R0, _IPV4, known), jump_imm("jne", R0, _IPV6, left))
@@ -130,7 +130,7 @@ def ip_condition(side: int) -> Condition:
 def protocol_condition(protocol: int) -> Condition:
     """The condition behind ip_condition() that a packet has a header of this protocol."""
 
-    def emit(g: Code, kernel: KernelInfo, left: Label) -> None:
+    def emit(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
         older, done = Label(), Label()
         _emit_ip_version(g)
         g.emit(jump_imm("jeq", R0, 4, older))

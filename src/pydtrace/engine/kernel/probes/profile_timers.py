@@ -13,7 +13,7 @@ from pydtrace.program import program as p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
 # in pt_regs: the instruction pointer, the word that tells the mode; of that the mask, and what it is in user mode
 _PLACES = {"x86_64": (128, 136, 3, 3), "aarch64": (256, 264, 15, 0)}
@@ -25,7 +25,7 @@ def online_cpus() -> list[int]:
     return [cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)]
 
 
-def emit_arguments(g: Code, machine: str) -> None:
+def emit_arguments(g: CodeBuilder, machine: str) -> None:
     """arg0 and arg1 of the state block in r7, from the context in r6."""
     pointer, mode, mask, user = _PLACES[machine]
     in_user, done = Label(), Label()

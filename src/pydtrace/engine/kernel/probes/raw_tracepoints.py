@@ -49,13 +49,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
     from ..linker import MapIndexes
 
-    Argument = Callable[[Code, "KernelInfo"], None]  # leaves its value in r0
+    Argument = Callable[[CodeBuilder, "KernelInfo"], None]  # leaves its value in r0
     Condition = Callable[
-        [Code, "KernelInfo", Label], None
+        [CodeBuilder, "KernelInfo", Label], None
     ]  # goes to the label unless the probe fires
 
 TABLE_CALLS = 512  # numbers that the table of system calls has room for, of each side
@@ -132,7 +132,7 @@ class KernelInfo:
         return self._members[key]
 
 
-def _emit_copy(g: Code, place: int, size: int, address: int, offset: int) -> None:
+def _emit_copy(g: CodeBuilder, place: int, size: int, address: int, offset: int) -> None:
     """Copy what is at offset of the address in a register to a place in the state block."""
     g.emit(
         mov(R3, address),
@@ -152,18 +152,18 @@ def _word_argument(index: int) -> Argument:
 
 
 def _register_argument(index: int) -> Argument:
-    def emit(g: Code, kernel: KernelInfo) -> None:
+    def emit(g: CodeBuilder, kernel: KernelInfo) -> None:
         g.emit(load(8, R3, R6, 0))
         emit_read(g, 8, R3, kernel.registers.arguments[index])
 
     return emit
 
 
-def _emit_current_task(g: Code, kernel: KernelInfo) -> None:
+def _emit_current_task(g: CodeBuilder, kernel: KernelInfo) -> None:
     g.emit(call(GET_CURRENT_TASK))
 
 
-def _emit_exec_path(g: Code, kernel: KernelInfo) -> None:
+def _emit_exec_path(g: CodeBuilder, kernel: KernelInfo) -> None:
     """Of execve(path, …) and of execveat(folder, path, …); r8 is the call's number."""
     at, done = Label(), Label()
     g.emit(jump_imm("jeq", R8, kernel.syscall_numbers["execveat"], at))
@@ -174,7 +174,7 @@ def _emit_exec_path(g: Code, kernel: KernelInfo) -> None:
     g.place_label(done)
 
 
-def _emit_exit_reason(g: Code, kernel: KernelInfo) -> None:
+def _emit_exit_reason(g: CodeBuilder, kernel: KernelInfo) -> None:
     """CLD_EXITED, CLD_KILLED, CLD_DUMPED, by the task's status as wait(2) has it."""
     done = Label()
     g.emit(load(8, R3, R6, 0))
@@ -202,7 +202,7 @@ def _word_condition(index: int, value: int, test: str = "jne") -> Condition:
     )
 
 
-def _emit_call_number(g: Code, kernel: KernelInfo, side: str) -> None:
+def _emit_call_number(g: CodeBuilder, kernel: KernelInfo, side: str) -> None:
     """r8 = the number of the system call."""
     if side == ENTRY:
         g.emit(load(8, R8, R6, 8))
@@ -212,7 +212,7 @@ def _emit_call_number(g: Code, kernel: KernelInfo, side: str) -> None:
         g.emit(mov(R8, R0))
 
 
-def _emit_64_bit_check(g: Code, kernel: KernelInfo, left: Label) -> None:
+def _emit_64_bit_check(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
     """The numbers of 32-bit processes mean other calls."""
     registers = kernel.registers
     g.emit(load(8, R3, R6, 0))
@@ -221,7 +221,7 @@ def _emit_64_bit_check(g: Code, kernel: KernelInfo, left: Label) -> None:
 
 
 def _call_condition(side: str, *names: str) -> Condition:
-    def emit(g: Code, kernel: KernelInfo, left: Label) -> None:
+    def emit(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
         found = Label()
         _emit_call_number(g, kernel, side)
         g.emit(
@@ -238,14 +238,14 @@ def _call_condition(side: str, *names: str) -> Condition:
     return emit
 
 
-def _emit_tcp_check(g: Code, kernel: KernelInfo, left: Label) -> None:
+def _emit_tcp_check(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
     """A socket's word 0: of TCP, not of SCTP and its like."""
     g.emit(load(8, R3, R6, 0))
     emit_read(g, 2, R3, kernel.member_offset("sock", "sk_protocol"))
     g.emit(jump_imm("jne", R0, _TCP, left))
 
 
-def _emit_process_check(g: Code, kernel: KernelInfo, left: Label) -> None:
+def _emit_process_check(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
     """Not one of a process's further threads."""
     g.emit(
         call(GET_CURRENT_PID_TGID),
@@ -258,7 +258,7 @@ def _emit_process_check(g: Code, kernel: KernelInfo, left: Label) -> None:
     )
 
 
-def emit_last_thread_check(g: Code, kernel: KernelInfo, left: Label) -> None:
+def emit_last_thread_check(g: CodeBuilder, kernel: KernelInfo, left: Label) -> None:
     """No thread of the process lives any more.  Linux 6.16 says so; before, two threads that end at the same time may
     both be taken for the last one."""
     if kernel_version() >= (6, 16):
@@ -304,29 +304,29 @@ class FixedProbe:
     def program_key(self) -> tuple[str, ...]:
         return self.names
 
-    def emit_conditions(self, g: Code, maps: MapIndexes, left: Label) -> None:
+    def emit_conditions(self, g: CodeBuilder, maps: MapIndexes, left: Label) -> None:
         for test in self.conditions:
             test(g, self.kernel, left)
 
-    def emit_ident(self, g: Code) -> None:
+    def emit_ident(self, g: CodeBuilder) -> None:
         g.emit(mov_imm(R0, self.ident))
 
-    def emit_argument(self, g: Code, index: int, offset: int) -> None:
+    def emit_argument(self, g: CodeBuilder, index: int, offset: int) -> None:
         if index in self.arguments:
             self.arguments[index](g, self.kernel)
         else:
             g.emit(mov_imm(R0, 0))
         g.emit(store(8, R7, offset, R0))
 
-    def emit_error(self, g: Code) -> None:
+    def emit_error(self, g: CodeBuilder) -> None:
         """errno: no system call returns here."""
 
-    def emit_task(self, g: Code) -> None:
+    def emit_task(self, g: CodeBuilder) -> None:
         """r0 = the task that the event is about, where that is not the running one."""
         assert self.subject
         self.subject(g, self.kernel)
 
-    def emit_subject(self, g: Code, reads: set[str]) -> None:
+    def emit_subject(self, g: CodeBuilder, reads: set[str]) -> None:
         """The parts of the event that tell of the running task, of another one instead."""
         self.emit_task(g)
         g.emit(mov(R8, R0))
@@ -366,7 +366,7 @@ class SyscallGroup:
         """(offset, value) of a system call in the table."""
         return _BASES[self.side] + 8 * number, self.group << 32 | arguments << _ID_BITS | ident
 
-    def emit_conditions(self, g: Code, maps: MapIndexes, left: Label) -> None:
+    def emit_conditions(self, g: CodeBuilder, maps: MapIndexes, left: Label) -> None:
         _emit_call_number(g, self.kernel, self.side)
         g.emit(
             jump_imm("jge", R8, TABLE_CALLS, left),
@@ -382,10 +382,10 @@ class SyscallGroup:
         )
         _emit_64_bit_check(g, self.kernel, left)
 
-    def emit_ident(self, g: Code) -> None:
+    def emit_ident(self, g: CodeBuilder) -> None:
         g.emit(mov(R0, R8), alu_imm("and", R0, (1 << _ID_BITS) - 1))
 
-    def emit_error(self, g: Code) -> None:
+    def emit_error(self, g: CodeBuilder) -> None:
         """errno: what a call returns from -4095 to -1 is one."""
         if self.side == RETURN:
             done = Label()
@@ -399,7 +399,7 @@ class SyscallGroup:
             )
             g.place_label(done)
 
-    def emit_argument(self, g: Code, index: int, offset: int) -> None:
+    def emit_argument(self, g: CodeBuilder, index: int, offset: int) -> None:
         done = Label()
         g.emit(mov_imm(R0, 0))
         if self.side == RETURN and index < 2:
@@ -440,7 +440,7 @@ class RawTracepoint(FixedProbe):
     def __init__(self, kernel: KernelInfo, module: str, name: str) -> None:
         super().__init__(kernel, RAW_PROVIDER, name, name, module=module)
 
-    def emit_argument(self, g: Code, index: int, offset: int) -> None:
+    def emit_argument(self, g: CodeBuilder, index: int, offset: int) -> None:
         if not self.arguments:
             self.arguments = {
                 each: _word_argument(each)

@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
 X86_64, AARCH64 = 62, 183  # ELF's numbers of processors
 
@@ -294,7 +294,7 @@ def _parse_constant(operand: Operand, text: str) -> None:
 
 
 def emit_operand(
-    g: Code, operand: Operand, context: int, state: int, offset: int, symbol_distance: int
+    g: CodeBuilder, operand: Operand, context: int, state: int, offset: int, symbol_distance: int
 ) -> None:
     """Load an operand into the 8 bytes at state + offset, extended to 64 bits by its size and sign; 0 where its
     memory can not be read.  g: a code.Code; context, state: registers that calls keep; symbol_distance: what to
@@ -322,7 +322,7 @@ def is_direct(operand: Operand) -> bool:
     return operand.constant is not None or operand.register is not None
 
 
-def emit_direct(g: Code, operand: Operand, context: int, to: int) -> None:
+def emit_direct(g: CodeBuilder, operand: Operand, context: int, to: int) -> None:
     """Load such an operand into a register, extended to 64 bits."""
     if operand.constant is not None:
         g.emit(const(to, _extend_constant(operand.constant, operand)))
@@ -338,13 +338,13 @@ def _extend_constant(value: int, operand: Operand) -> int:
     return value - (1 << bits) if operand.signed and value >> bits - 1 else value
 
 
-def _emit_register_load(g: Code, register: Register, context: int, to: int) -> None:
+def _emit_register_load(g: CodeBuilder, register: Register, context: int, to: int) -> None:
     g.emit(load(8, to, context, register.offset))
     if register.shift:
         g.emit(alu_imm("rsh", to, register.shift))
 
 
-def _emit_narrow(g: Code, register: int, size: int, signed: bool) -> None:
+def _emit_narrow(g: CodeBuilder, register: int, size: int, signed: bool) -> None:
     if size < 8:
         shift = 64 - 8 * size
         g.emit(
@@ -352,7 +352,7 @@ def _emit_narrow(g: Code, register: int, size: int, signed: bool) -> None:
         )
 
 
-def _emit_address(g: Code, operand: Operand, context: int, symbol_distance: int) -> None:
+def _emit_address(g: CodeBuilder, operand: Operand, context: int, symbol_distance: int) -> None:
     """r3 = where the operand's memory is."""
     displacement = operand.displacement + (symbol_distance if operand.symbol else 0)
     if operand.of_thread:

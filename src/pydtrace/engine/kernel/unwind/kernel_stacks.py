@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pydtrace.bpf.program_builder import Code
+    from pydtrace.bpf.program_builder import CodeBuilder
 
     from ..linker import CallSites
     from ..passes.function_copies import Function
@@ -47,7 +47,7 @@ _USER_STACK = 1 << 8
 
 
 def emit_stacks(
-    g: Code,
+    g: CodeBuilder,
     stacks: Mapping[str, tuple[int, int]],
     wanted: Iterable[str],
     walks: Mapping[str, BpfPythonUnwinder],
@@ -80,14 +80,14 @@ def emit_stacks(
             g.place_label(walked)
 
 
-def _emit_call(g: Code, which: Function, calls: CallSites) -> None:
+def _emit_call(g: CodeBuilder, which: Function, calls: CallSites) -> None:
     g.emit(mov(R1, R7))
     calls.append((len(g.insns), which))
     g.emit(call_sub(0))
 
 
 def _emit_native(
-    g: Code,
+    g: CodeBuilder,
     whose: str,
     offset: int,
     frames: int,

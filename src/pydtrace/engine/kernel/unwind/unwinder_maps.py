@@ -82,7 +82,7 @@ def find_task_offsets(raw_kernel: KernelInfo) -> TaskOffsets:
 
 
 class TableMaps:
-    """The maps of table_definitions().  fds: their descriptors; natives: tracing.natives.Natives."""
+    """The maps of table_definitions().  fds: their descriptors; natives: driver.unwind_table_loader.UnwindTableLoader."""
 
     def __init__(self, fds: list[int], natives: Any) -> None:
         self._parts, self._tables = fds
@@ -133,7 +133,7 @@ class TableMaps:
 
 
 class UnwinderMaps:
-    """fds: of all maps; first: the index of the first of MAPS; interpreters: tracing.interpreters.Interpreters; with_tables: those of table_definitions()
+    """fds: of all maps; first: the index of the first of MAPS; interpreters: driver.python_frame_names.PythonFrameNames; with_tables: those of table_definitions()
     are there, too; forked(child, parent): of processes that have the same code."""
 
     def __init__(
