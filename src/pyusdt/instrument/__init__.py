@@ -55,7 +55,6 @@ _HOOKS = {
 }
 PARTS = tuple(dict.fromkeys(part for part, _ in _HOOKS.values()))
 _ALIASES = {"fastapi": "starlette"}
-_MODULES = {"pools": "executors"}  # of parts whose file has another name
 
 
 def enable(*parts: str) -> None:
@@ -67,8 +66,7 @@ def enable(*parts: str) -> None:
         )
     for module, (part, function) in _HOOKS.items():
         if part in names:
-            hook = f"{__name__}.{_MODULES.get(part, part)}"
-            import_hooks.install_when_imported(module, hook, function)
+            import_hooks.install_when_imported(module, f"{__name__}.{part}", function)
 
 
 def enable_as_asked(value: str) -> None:
