@@ -28,7 +28,7 @@ def fork_gated(list argv, tuple child, tuple parent, bint dies_alone):
 class Block:
     """A `with` block, of which a thread of its own does the work, so that it ends whatever happens here.
 
-    _pump: None before the block, then an consumer.record_queue.DriverThread, or what has its `stopping`, is_mine(), is_running() and stop(), and a `queue`.  _enter() makes
+    _pump: None before the block, then a consumer.record_queue.DriverThread, or what has its `stopping`, is_mine(), is_running() and stop(), and a `queue`.  _enter() makes
     it and begins the work, _leave() waits for its end, _has_more() for a record.  Compiled, since a signal's handler may raise between any two steps of byte code,
     even before a function's first: what is on is asked to stop before anything of Python's runs.
     """

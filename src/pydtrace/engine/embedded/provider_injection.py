@@ -29,7 +29,7 @@ def provider_rows(pid: int, minor: int, *, audit: bool) -> list[tuple[Any, ...]]
 def inject_into_command(
     command: Any, wanted: list[Any], *, children: bool = False
 ) -> tuple[list[tuple[Any, ...]], str | None]:
-    """The provider into an process.command.Command that has not started: the probes that it will have,
+    """Prepare a process.command.Command that has not started: give the probes that it will have,
     as list_probes() has them, or why it can have none.
     wanted: the descriptions (dlang.ast.ProbeDesc) that name the provider; a pattern is for whatever Python the command starts.
     children: for every Python that these start, as well."""
