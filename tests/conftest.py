@@ -18,6 +18,8 @@ import tempfile
 
 import pytest
 
+from tests.support.paths import TESTS
+
 os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-tests-", dir="/dev/shm")
 atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
 
@@ -71,10 +73,11 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     for item in items:
         if not item.get_closest_marker("xdist_group"):
-            everywhere = item.path.parent.name in EVERYWHERE and not item.get_closest_marker(
+            file = item.path.relative_to(TESTS).with_suffix("")
+            everywhere = file.parts[0] in EVERYWHERE and not item.get_closest_marker(
                 "own_processes"
             )
-            group = "everywhere" if everywhere else f"{item.path.parent.name}/{item.path.stem}"
+            group = "everywhere" if everywhere else file.as_posix()
             item.add_marker(pytest.mark.xdist_group(group))
 
 

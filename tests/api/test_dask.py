@@ -5,18 +5,17 @@ import os
 import subprocess
 import sys
 
-import harness
-import installed
 import pytest
 
 import pyusdt.dask
+from tests.support import harness, pip_packages
 
 pytestmark = pytest.mark.own_processes
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def of_cluster(kind):
-    folder = installed.folder_of(os.path.join(HERE, "dask_readers.txt"), depends=True)
+    folder = pip_packages.folder_of(os.path.join(HERE, "dask_readers.txt"), depends=True)
     done = subprocess.run(
         [sys.executable, os.path.join(harness.PROGRAMS, "dask_cluster.py"), kind],
         capture_output=True,

@@ -7,10 +7,10 @@ import signal
 import sys
 import time
 
-import harness
 import pytest
 
 import pyusdt
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"

@@ -1,7 +1,8 @@
 """Memory while tracing goes on: soak.py, for seconds, and for an hour."""
 
 import pytest
-import soak
+
+from tests.api import soak
 
 
 def check(seconds, rate, folder, most, bufsize="8m"):

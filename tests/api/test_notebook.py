@@ -5,8 +5,9 @@ import subprocess
 import sys
 import sysconfig
 
-import installed
 import pytest
+
+from tests.support import pip_packages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -14,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def test_notebooks():
     if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.version_info >= (3, 15):
         pytest.skip("host: pandas or polars has no wheel for this CPython")
-    folder = installed.folder_of(os.path.join(HERE, "notebook_readers.txt"), depends=True)
+    folder = pip_packages.folder_of(os.path.join(HERE, "notebook_readers.txt"), depends=True)
     done = subprocess.run(
         [
             sys.executable,

@@ -12,10 +12,10 @@ import sys
 import sysconfig
 import time
 
-import installed
 import pytest
 
 from pydtrace.sinks import atomic_file
+from tests.support import pip_packages
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
@@ -60,7 +60,7 @@ def readers():
         pytest.skip("host: DuckDB has no wheel for a CPython without the GIL")
     if sys.version_info >= (3, 15):
         pytest.skip("host: the pandas of parquet_readers.txt has no wheel for CPython 3.15")
-    return installed.folder_of(os.path.join(HERE, "parquet_readers.txt"))
+    return pip_packages.folder_of(os.path.join(HERE, "parquet_readers.txt"))
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import os
 import subprocess
 import sys
 
-import harness
-import installed
 import pytest
+
+from tests.support import harness, pip_packages
 
 pytestmark = [pytest.mark.own_processes, pytest.mark.long]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="host: Ray has no wheels for this Python")
 def test_a_cluster_whose_actors_are_killed_and_whose_nodes_come_and_go(tmp_path):
     """Each event once at each address that stays; records come live; a node that joins is seen, and told when it goes."""
-    folder = installed.folder_of(os.path.join(HERE, "ray_readers.txt"), depends=True)
+    folder = pip_packages.folder_of(os.path.join(HERE, "ray_readers.txt"), depends=True)
     done = subprocess.run(
         [sys.executable, os.path.join(harness.PROGRAMS, "ray_cluster.py"), str(tmp_path / "fired")],
         capture_output=True,

@@ -3,10 +3,11 @@
 import os
 import shutil
 
-import bytecode
 import pytest
 
-BUILDS = {"gcc": ("gcc", []), "clang": ("clang", []), "asan": ("gcc", bytecode.SANITIZE)}
+from tests.support import bytecode_cases
+
+BUILDS = {"gcc": ("gcc", []), "clang": ("clang", []), "asan": ("gcc", bytecode_cases.SANITIZE)}
 
 
 @pytest.fixture(scope="session", params=BUILDS)
@@ -14,8 +15,11 @@ def build_driver(request, tmp_path_factory):
     compiler, flags = BUILDS[request.param]
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
-    return lambda main: bytecode.build(
-        str(tmp_path_factory.mktemp("bpf") / main[:-2]), main, [*flags, *bytecode.FUSING], compiler
+    return lambda main: bytecode_cases.build(
+        str(tmp_path_factory.mktemp("bpf") / main[:-2]),
+        main,
+        [*flags, *bytecode_cases.FUSING],
+        compiler,
     )
 
 

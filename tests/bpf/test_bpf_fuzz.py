@@ -10,13 +10,13 @@ import re
 import shutil
 import subprocess
 
-import bytecode
 import pytest
 
 from pydtrace.bpf import insn, verifier
+from tests.support import bytecode_cases
 
 WRAP = ["-Wl,--wrap=mmap,--wrap=munmap"]
-FLAGS = [*bytecode.SANITIZE, *WRAP]
+FLAGS = [*bytecode_cases.SANITIZE, *WRAP]
 
 
 def run(binary, seconds, seed):
@@ -31,14 +31,16 @@ def run(binary, seconds, seed):
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory):
-    return bytecode.build(
-        str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", [*FLAGS, *bytecode.FUSING]
+    return bytecode_cases.build(
+        str(tmp_path_factory.mktemp("fuzz") / "fuzz"), "fuzz.c", [*FLAGS, *bytecode_cases.FUSING]
     )
 
 
 @pytest.fixture(scope="module")
 def map_model(tmp_path_factory):
-    return bytecode.build(str(tmp_path_factory.mktemp("model") / "map_model"), "map_model.c", FLAGS)
+    return bytecode_cases.build(
+        str(tmp_path_factory.mktemp("model") / "map_model"), "map_model.c", FLAGS
+    )
 
 
 def fuzz_programs(fuzzer, seconds, seed):
@@ -112,16 +114,16 @@ PLANTED = [
 )
 def test_a_planted_fault_is_found(tmp_path, file, right, wrong):
     c = tmp_path / "c"
-    shutil.copytree(bytecode.C, c)
-    (tmp_path / "include").symlink_to(os.path.join(bytecode.ROOT, "include"))
+    shutil.copytree(bytecode_cases.C, c)
+    (tmp_path / "include").symlink_to(os.path.join(bytecode_cases.ROOT, "include"))
     text = (c / file).read_text()
     assert right in text
     (c / file).write_text(text.replace(right, wrong))
-    sources = [str(c / name) for name in bytecode.SOURCES]
-    fuzzer = bytecode.build(
+    sources = [str(c / name) for name in bytecode_cases.SOURCES]
+    fuzzer = bytecode_cases.build(
         str(tmp_path / "fuzz"),
         "fuzz.c",
-        [*FLAGS, *bytecode.FUSING],
+        [*FLAGS, *bytecode_cases.FUSING],
         sources=sources,
         include=str(c),
     )
@@ -166,10 +168,10 @@ def test_the_kernel_computes_the_same(tmp_path):
     if verifier.why_not_loadable():
         pytest.skip(f"host: {verifier.why_not_loadable()}")
     rng = random.Random(20)
-    cases = [bytecode.Made(random_arithmetic(rng)) for _ in range(150)]
-    driver = bytecode.build(str(tmp_path / "driver"), "driver.c", bytecode.FUSING)
-    ours = [result.outcome for result in bytecode.run_all(driver, cases)]
-    kernels = [bytecode.in_kernel(case) for case in cases]
+    cases = [bytecode_cases.Made(random_arithmetic(rng)) for _ in range(150)]
+    driver = bytecode_cases.build(str(tmp_path / "driver"), "driver.c", bytecode_cases.FUSING)
+    ours = [result.outcome for result in bytecode_cases.run_all(driver, cases)]
+    kernels = [bytecode_cases.in_kernel(case) for case in cases]
     ran = [i for i, verdict in enumerate(kernels) if verdict[0] == "ran"]
     assert len(ran) > 100, kernels[0]
     assert [ours[i] for i in ran] == [kernels[i][1] for i in ran]

@@ -3,17 +3,17 @@
 import glob
 import os
 
-import bytecode
 import pytest
 
 from pydtrace.bpf import insn, verifier
 from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.disasm import disassemble
+from tests.support import bytecode_cases
 
 CASES = [
     case
-    for file in sorted(glob.glob(os.path.join(bytecode.HERE, "cases", "*.data")))
-    for case in bytecode.parse(file)
+    for file in sorted(glob.glob(os.path.join(bytecode_cases.BPF_TESTS, "cases", "*.data")))
+    for case in bytecode_cases.parse(file)
 ]
 BY_ID = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
@@ -30,7 +30,7 @@ def normal(outcome):
 def results(build_driver):
     return {
         case.id: result
-        for case, result in zip(CASES, bytecode.run_all(build_driver("driver.c"), CASES))
+        for case, result in zip(CASES, bytecode_cases.run_all(build_driver("driver.c"), CASES))
     }
 
 
@@ -60,7 +60,7 @@ def test_kernel_agrees(case):
         pytest.skip(f"host: {verifier.why_not_loadable()}")
     if case.kernel == "skip":
         return
-    verdict = bytecode.in_kernel(case)
+    verdict = bytecode_cases.in_kernel(case)
     fails = case.kernel == "refuses" or " at " in case.outcome or case.outcome.startswith("load")
     if fails:
         assert verdict[0] == "refused", verdict

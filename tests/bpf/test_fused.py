@@ -2,14 +2,14 @@
 
 import collections
 
-import bytecode
 import pytest
-from test_bytecode import CASES
 
 from pydtrace.bpf import insn, lib
 from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.program_builder import link_library
 from pydtrace.dlang.compile import Compiler
+from tests.bpf.test_bytecode import CASES
+from tests.support import bytecode_cases
 
 VALUES = sorted(
     {sign * (1 << bits) + step for bits in range(64) for sign in (1, -1) for step in (-1, 0, 1)}
@@ -25,7 +25,9 @@ def driver(build_driver):
 
 def both(driver, cases):
     """[(result as the program is loaded, result of each instruction by itself)]"""
-    return list(zip(bytecode.run_all(driver, cases), bytecode.run_all(driver, cases, "plain")))
+    return list(
+        zip(bytecode_cases.run_all(driver, cases), bytecode_cases.run_all(driver, cases, "plain"))
+    )
 
 
 def seen(result):
@@ -49,7 +51,9 @@ def quantize(value, wrapped=0, **sections):
         + "callsub quantize_bucket\nexit"
     )
     load = insn.ld_imm64(1, value & (1 << 64) - 1)
-    return bytecode.Made(link_library([*load, *assemble(text)], lib.load_function), **sections)
+    return bytecode_cases.Made(
+        link_library([*load, *assemble(text)], lib.load_function), **sections
+    )
 
 
 def test_the_cases_run_as_one_by_one(driver):
@@ -90,7 +94,7 @@ def test_the_cases_run_as_one_by_one(driver):
 )  # it reads one word and writes another
 def test_a_sequence_is_found(driver, id, fused):
     [case] = [case for case in CASES if case.id == id]
-    assert bytecode.run_all(driver, [case])[0].fused == fused
+    assert bytecode_cases.run_all(driver, [case])[0].fused == fused
 
 
 def test_quantize_bucket_of_every_size(driver):
@@ -156,7 +160,7 @@ def compiled(clause):
 )
 def test_what_the_compiler_makes_is_fused(driver, clause, fused):
     program, made = compiled(clause)
-    result = bytecode.run_all(driver, [bytecode.Made(made.code, maps=program.maps)])[0]
+    result = bytecode_cases.run_all(driver, [bytecode_cases.Made(made.code, maps=program.maps)])[0]
     assert result.load[0] == 0
     assert result.fused == fused
 
@@ -182,8 +186,8 @@ def test_who_does_not_look_at_the_event(driver, clause, blind):
     program, made = compiled(clause)
     size = program.maps[0].value_size
     states = [bytes(size), b"\xff" * size]
-    ran = bytecode.run_all(
-        driver, [bytecode.Made(made.code, maps=program.maps, state=state) for state in states]
+    ran = bytecode_cases.run_all(
+        driver, [bytecode_cases.Made(made.code, maps=program.maps, state=state) for state in states]
     )
     assert [result.blind for result in ran] == [blind] * 2
     if blind:

@@ -7,7 +7,8 @@ of a sanitizer themselves, those of TSan and of libFuzzer's corpora among them.
 import re
 
 import pytest
-from ring_world import HERE, Build, World
+
+from tests.support.core.programs import C_TESTS, Build, World
 
 # A sanitizer needs more addresses, memory and stack than these leave.
 NOT_SANITIZED = r"^test_(few|no)_addresses|^test_a_memory_cgroup|^test_each_way_to_fire|^test_a_tracer_that_is_killed$|\[as[-\]]"
@@ -15,7 +16,9 @@ NOT_SANITIZED = r"^test_(few|no)_addresses|^test_a_memory_cgroup|^test_each_way_
 
 def pytest_collection_modifyitems(config, items):
     other = NOT_SANITIZED if config.getoption("--sanitize") else "[at]san|sanitizer|^test_corpus"
-    left_out = [item for item in items if item.path.parent == HERE and re.search(other, item.name)]
+    left_out = [
+        item for item in items if item.path.parent == C_TESTS and re.search(other, item.name)
+    ]
     config.hook.pytest_deselected(items=left_out)
     left = set(items) - set(left_out)
     items[:] = [item for item in items if item in left]

@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from ring_world import HERE, ROOT
+
+from tests.support.core.programs import C_TESTS, ROOT
 
 EMULATOR, COMPILER = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
 LIBRARIES = "/usr/aarch64-linux-gnu"
@@ -39,7 +40,7 @@ def make(folder, name):
             "-fno-omit-frame-pointer",
             f"-I{ROOT}/include",
             f"-I{ROOT}/c",
-            HERE / f"{name}.c",
+            C_TESTS / f"{name}.c",
             *target_sources(),
             "-o",
             folder / "main",

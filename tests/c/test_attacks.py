@@ -14,8 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import mounts
 import pytest
+
+from tests.support import mounts
 
 ALICE, BOB, CAROL = 54001, 54002, 54003  # the attacker has the numbers of the first two
 pytestmark = [

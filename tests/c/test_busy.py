@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import subprocess
 
-from ring_world import HERE, ROOT
-from test_aarch64 import target_sources
+from tests.c.test_aarch64 import target_sources
+from tests.support.core.programs import C_TESTS, ROOT
 
 
 def test_a_provider_waits_for_a_slow_path(tmp_path):
@@ -21,7 +21,7 @@ def test_a_provider_waits_for_a_slow_path(tmp_path):
             "-Werror",
             f"-I{ROOT}/include",
             f"-I{ROOT}/c",
-            HERE / "busy_main.c",
+            C_TESTS / "busy_main.c",
             *target_sources(),
             "-o",
             program,

@@ -4,7 +4,8 @@ import os
 import signal
 
 import pytest
-from ring_world import check, wait_for
+
+from tests.support.core.programs import check, wait_for
 
 LIMITS = ["nofile", "fsize", "as"]
 

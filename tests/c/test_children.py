@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from places_world import pydtrace
+
+from tests.support.core.code_locations import pydtrace
 
 ROUNDS, EVENTS = 50, 10  # of children_main
 

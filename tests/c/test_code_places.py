@@ -14,7 +14,8 @@ import subprocess
 import time
 
 import pytest
-from places_world import (
+
+from tests.support.core.code_locations import (
     PYDTRACE,
     counted,
     end,

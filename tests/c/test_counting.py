@@ -13,7 +13,17 @@ import struct
 import time
 
 import pytest
-from places_world import counted, end, expected, pydtrace, spoil, target, tracing, wait_until
+
+from tests.support.core.code_locations import (
+    counted,
+    end,
+    expected,
+    pydtrace,
+    spoil,
+    target,
+    tracing,
+    wait_until,
+)
 
 COUNT = "{ @[probemod, probefunc, probename] = count(); }"
 BY_EVENTS = "this->by = 1; "  # no clause of its own variables can be counted

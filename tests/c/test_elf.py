@@ -5,7 +5,8 @@ import re
 import subprocess
 
 import pytest
-from ring_world import HERE, ROOT
+
+from tests.support.core.programs import C_TESTS, ROOT
 
 REGISTERS = {
     "x86_64": [
@@ -54,7 +55,7 @@ def elf_main(tmp_path_factory):
             "-fsanitize=address,undefined",
             "-fno-sanitize-recover=all",
             f"-I{ROOT}/c",
-            HERE / "elf_main.c",
+            C_TESTS / "elf_main.c",
             ROOT / "c/target/elf_write.c",
             ROOT / "c/target/provider_names.c",
             ROOT / "c/shared/glob.c",

@@ -9,7 +9,8 @@ import sys
 import time
 
 import pytest
-from ring_world import check
+
+from tests.support.core.programs import check
 
 SIZE = "64k"
 EVENTS = (

@@ -5,7 +5,8 @@ import signal
 import time
 
 import pytest
-from ring_world import check
+
+from tests.support.core.programs import check
 
 
 def child_of(pid):

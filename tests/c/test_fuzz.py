@@ -12,7 +12,8 @@ import subprocess
 import zipfile
 
 import pytest
-from ring_world import CORE, HERE, ROOT
+
+from tests.support.core.programs import C_TESTS, CORE, ROOT
 
 # fuzz_forge.c lets them fail; before write() it does what a harness asks for.
 WRAPPED = [
@@ -61,14 +62,14 @@ def build(folder, harness, core=ROOT / "c", options=SANITIZED):
         pytest.skip("no clang")
     program = folder / harness
     sources = [core / f"{name}.c" for name in CORE] + [
-        HERE / f"{part}.c" for part in (harness, *PARTS)
+        C_TESTS / f"{part}.c" for part in (harness, *PARTS)
     ]
     subprocess.run(["clang", *FLAGS, *options, f"-I{core}", *sources, "-o", program], check=True)
     return program
 
 
 def unpacked(harness, folder):
-    with zipfile.ZipFile(HERE / f"{HARNESSES[harness][0]}.zip") as archive:
+    with zipfile.ZipFile(C_TESTS / f"{HARNESSES[harness][0]}.zip") as archive:
         archive.extractall(folder)
     return folder
 

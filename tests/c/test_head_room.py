@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from ring_world import check, wait_for
+
+from tests.support.core.programs import check, wait_for
 
 MIB = 1 << 20
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="host: needs root to mount a small tmpfs")

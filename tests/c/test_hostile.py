@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ring_world import check, wait_for
+
+from tests.support.core.programs import check, wait_for
 
 PAGE = 4096
 DROPS = 16 * 128 + 128 + 8  # in an area: of the probe that ring_target fires

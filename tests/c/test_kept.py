@@ -9,7 +9,8 @@ import signal
 import time
 
 import pytest
-from ring_world import check
+
+from tests.support.core.programs import check
 
 EVENTS = 6000
 OPTIONS = ["keep=boot", "all", "tell", "alive", "targets=1", "bufsize=8388608"]

@@ -8,7 +8,8 @@ import signal
 import time
 
 import pytest
-from ring_world import check
+
+from tests.support.core.programs import check
 
 ROUNDS = [30, pytest.param(1000, marks=pytest.mark.long)]
 

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from ring_world import ROOT, check
+
+from tests.support.core.programs import ROOT, check
 
 RECORDER_PLACES = {6, 14}  # tests/c/test_flight.py
 TARGET_PLACES = {1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 21, 22, 23, 24, 25}

@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from ring_world import HERE, ROOT
-from test_aarch64 import target_sources
+
+from tests.c.test_aarch64 import target_sources
+from tests.support.core.programs import C_TESTS, ROOT
 
 KERNEL_HEADERS = (
     "/usr/include/linux",
@@ -40,7 +41,7 @@ def musl(tmp_path_factory):
             f"-I{ROOT}/c",
             "-isystem",
             folder / "kernel",
-            HERE / "provider_main.c",
+            C_TESTS / "provider_main.c",
             *target_sources(),
             "-o",
             folder / "main",

@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from harness import PYDTRACE
-from ring_world import ROOT, check, wait_for
+
+from tests.support.core.programs import ROOT, check, wait_for
+from tests.support.harness import PYDTRACE
 
 DOCTOR = [os.path.join(os.path.dirname(PYDTRACE), "pyusdt"), "doctor"]
 SENTENCE = (

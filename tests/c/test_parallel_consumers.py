@@ -5,10 +5,10 @@ import struct
 import subprocess
 
 import pytest
-from ring_world import CORE, HERE, ROOT
 
 from pydtrace.bpf import insn, map_kinds
 from pydtrace.dlang.compile import compile_program
+from tests.support.core.programs import C_TESTS, CORE, ROOT
 
 FURTHER = sorted(
     str(path.relative_to(ROOT / "c").with_suffix(""))
@@ -31,7 +31,7 @@ def parallel_consumers_main(build, variant):
             [
                 "gcc",
                 *build.options(variant),
-                HERE / "parallel_consumers_main.c",
+                C_TESTS / "parallel_consumers_main.c",
                 *further,
                 *build.objects(variant),
                 "-o",

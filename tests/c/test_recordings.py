@@ -7,8 +7,9 @@ import subprocess
 import sys
 
 import pytest
-import recording
-from ring_world import HERE, ROOT
+
+from tests.support.core import recording_reader
+from tests.support.core.programs import C_TESTS, ROOT
 
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 PROGRAM = """
@@ -45,7 +46,7 @@ def build(folder, compiler):
             "-fvisibility=hidden",
             f"-I{ROOT}/include",
             f"-I{ROOT}/c",
-            HERE / "replay_main.c",
+            C_TESTS / "replay_main.c",
             *CORE,
             "-o",
             program,
@@ -93,7 +94,7 @@ def made(tmp_path_factory):
 def test_by_the_page(made):
     path, lines = made
     assert len(lines) == 82 and lines[-2].endswith("1=zwölf")
-    assert recording.lines(path.read_bytes()) == lines
+    assert recording_reader.lines(path.read_bytes()) == lines
 
 
 def test_places_by_the_page(world, tmp_path):
@@ -115,7 +116,7 @@ def test_places_by_the_page(world, tmp_path):
     )
     lines = printed(build(tmp_path, "gcc"), tmp_path / "events")
     assert len(lines) == 25 and ":m1:f11:function-entry " in lines[11]
-    assert recording.lines((tmp_path / "events").read_bytes()) == lines
+    assert recording_reader.lines((tmp_path / "events").read_bytes()) == lines
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="host: not x86-64")

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from ring_world import check, wait_for
+
+from tests.support.core.programs import check, wait_for
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])

@@ -4,7 +4,8 @@ import os
 import subprocess
 
 import pytest
-from ring_world import check
+
+from tests.support.core.programs import check
 
 
 @pytest.mark.parametrize("variant, threads, count", [("tsan", 3, 3000), ("asan", 3, 10000)])

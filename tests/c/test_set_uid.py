@@ -10,8 +10,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from ring_world import HERE, ROOT
-from test_aarch64 import target_sources
+
+from tests.c.test_aarch64 import target_sources
+from tests.support.core.programs import C_TESTS, ROOT
 
 NOBODY = 65534
 
@@ -39,7 +40,7 @@ def test_a_set_uid_program_has_no_cache(folder):
             "-std=gnu11",
             f"-I{ROOT}/include",
             f"-I{ROOT}/c",
-            HERE / "provider_main.c",
+            C_TESTS / "provider_main.c",
             *target_sources(),
             "-o",
             program,

@@ -3,7 +3,8 @@
 import subprocess
 
 import pytest
-from places_world import pydtrace
+
+from tests.support.core.code_locations import pydtrace
 
 WAYS = {
     "plain": "alt$target:::hit { @[copyinstr(arg1)] = count(); }",

@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from ring_world import HERE, ROOT, check
+
+from tests.support.core.programs import C_TESTS, ROOT, check
 
 root = pytest.mark.skipif(
     os.geteuid() != 0, reason="needs root for a namespace, another user, or a small tmpfs"
@@ -225,9 +226,9 @@ def test_two_cores_in_one_process(world, tmp_path):
             "-pthread",
             f"-I{ROOT}/include",
             f"-I{ROOT}/c",
-            f"-I{HERE}",
+            f"-I{C_TESTS}",
             f"-I{sysconfig.get_paths()['include']}",
-            HERE / "two_cores.c",
+            C_TESTS / "two_cores.c",
             *world.build.objects(),
             f"-L{library}",
             f"-Wl,-rpath,{library}",

@@ -25,9 +25,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
-import kernel_settings
-from suite import MACHINE, Case
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
+
+from tests.support.conformance import kernel_settings
+from tests.support.conformance.suite import MACHINE, Case
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 
-import kernel_settings
 import pytest
+
+from tests.support.conformance import kernel_settings
+from tests.support.paths import ROOT
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -27,8 +29,8 @@ def test_what_a_test_did_to_the_kernel_is_undone(end, tmp_path):
     for name in kernel_settings.CHANGED:
         (tmp_path / name).write_text("before\n")
     program = f"""import os, signal, sys
-sys.path.insert(0, {HERE!r})
-import kernel_settings
+sys.path.insert(0, {ROOT!r})
+from tests.support.conformance import kernel_settings
 with kernel_settings.kept({str(tmp_path)!r}):
     open({str(tmp_path / "core_pattern")!r}, "w").write("changed")
     {end}

@@ -22,10 +22,14 @@ import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
-import random_clauses
-from random_clauses import Generator, probe_of
-from random_types import ARGUMENTS
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
+
+from tests.support.random_programs import random_clauses
+from tests.support.random_programs.random_clauses import Generator, probe_of
+from tests.support.random_programs.random_types import ARGUMENTS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIRES = os.path.join(ROOT, "tests", "differential", "fires.py")
@@ -361,7 +365,7 @@ def main():
             flush=True,
         )
     if options.coverage:
-        from coverage_table import keep, table
+        from tests.support.random_programs.coverage_table import keep, table
 
         seeds = range(so_far.first, so_far.seed)
         keep(so_far.compared, so_far.differences, engines, seeds)

@@ -6,15 +6,15 @@ import os
 import random
 
 import pytest
-from coverage_table import scarce
-from differential import KINDS, ORACLE, compare, covered, kind_of, make, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_clauses import Generator
-from random_types import ARGUMENTS
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.options import Options
+from tests.differential.differential import KINDS, ORACLE, compare, covered, kind_of, make, run
+from tests.support.random_programs.coverage_table import scarce
+from tests.support.random_programs.random_clauses import Generator
+from tests.support.random_programs.random_types import ARGUMENTS
 
 
 @pytest.fixture(scope="module")

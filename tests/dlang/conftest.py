@@ -1,3 +1,3 @@
-"""All tests here run under verifying.py's hook."""
+"""All tests here run under verifier_hook.py's hook."""
 
-from verifying import kernel_verifier  # noqa: F401  (an autouse fixture)
+from tests.support.compiler.verifier_hook import kernel_verifier  # noqa: F401  (an autouse fixture)

@@ -16,8 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
-from robust import WORDS, scripts
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
+
+from tests.support.compiler.arbitrary_text import WORDS, scripts
 
 CPU_SECONDS, WALL_SECONDS, MEGABYTES = 10, 120, 500
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")

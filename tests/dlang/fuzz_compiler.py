@@ -10,12 +10,16 @@ no place in requirements-dev.txt, since it is not there for every Python.
 import os
 import random
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
 
 import atheris
 
 with atheris.instrument_imports(include=["pyusdt"]):
     pass
-from robust import WORDS, check, scripts
+from tests.support.compiler.arbitrary_text import WORDS, check, scripts
 
 OPTIONS = ["-max_len=4000", "-len_control=0", "-timeout=10", "-rss_limit_mb=500"]
 

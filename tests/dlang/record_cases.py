@@ -13,6 +13,10 @@ import random
 import re
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(HERE, os.pardir, "oracle", "oracle")
@@ -40,7 +44,7 @@ def ask_oracle(path):
 
 def make_random(seed, count):
     """Write a script of random expressions; returns its file name."""
-    from expressions import Generator, d_program
+    from tests.support.compiler.integer_expressions import Generator, d_program
 
     generator = Generator(random.Random(seed), as_dtrace=True)
     expressions = [generator.make(1 + i % 4) for i in range(count)]

@@ -1,11 +1,11 @@
 """What D does not have: task-> variables, and keys under -x pyusdt.  In the interpreter; the kernel's verifier sees all."""
 
 import pytest
-from machine import Machine
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import Options
+from tests.support.compiler.bpf_machine import Machine
 
 N1 = "pyusdt*:::user_trace-n1"
 

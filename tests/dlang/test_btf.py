@@ -4,13 +4,13 @@ import os
 import struct
 
 import pytest
-from machine import Machine
 
 from pydtrace import _tracer
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
 from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
+from tests.support.compiler.bpf_machine import Machine
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists(BTF), reason="host: the kernel has no type information"

@@ -4,10 +4,10 @@ script (cases/*.r, made by record_cases.py)."""
 import os
 
 import pytest
-from machine import Machine
-from record_cases import SCRIPTS, expectation
 
 from pydtrace.dlang.compile import compile_program
+from tests.dlang.record_cases import SCRIPTS, expectation
+from tests.support.compiler.bpf_machine import Machine
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=[os.path.basename(path) for path in SCRIPTS])

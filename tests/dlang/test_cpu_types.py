@@ -1,11 +1,11 @@
 """curcpu, chip, pset and lgrp: packages of a made-up machine; what the real dtrace prints is in cases/tst.cpuinfo.d."""
 
 import pytest
-from machine import Machine
 
 from pydtrace.dlang.compile import Compiler, compile_program
 from pydtrace.dlang.front import cpu_types
 from pydtrace.options import Options
+from tests.support.compiler.bpf_machine import Machine
 
 
 def topology(folder, packages):

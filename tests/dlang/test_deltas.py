@@ -10,7 +10,6 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
 
 from pydtrace.aggregation import merge_values
 from pydtrace.aggregation.int64 import unpack_words
@@ -23,6 +22,7 @@ from pydtrace.dtrace_text.address_text import AddressFormatter
 from pydtrace.hosts import host_protocol
 from pydtrace.hosts.merged_aggregations import value_merger
 from pydtrace.options import Options
+from tests.support.compiler.bpf_machine import Machine
 
 FUNCTIONS = [
     "count()",

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from record_cases import SCRIPTS
 
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.disassembly import HEADING
 from pydtrace.options import Options
+from tests.dlang.record_cases import SCRIPTS
 
 TABLES = """\
 z 500 0 scl tls [] w D type (integer) (size 4)

@@ -7,13 +7,13 @@ import os
 import re
 
 import pytest
-from record_errors import SCRIPTS, compile_error, tag_of
 
 import pydtrace
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import TAGS, CompileError
 from pydtrace.dlang.front.probe_descriptions import unmatched_error
 from pydtrace.engine.probe_hints import widen_description
+from tests.dlang.record_errors import SCRIPTS, compile_error, tag_of
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {

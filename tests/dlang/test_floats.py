@@ -8,12 +8,12 @@ import random
 import struct
 
 import pytest
-from machine import Machine
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import Options
 from pydtrace.results.aggregations import Aggregation
+from tests.support.compiler.bpf_machine import Machine
 
 SHOP = "provider shop { probe order(int64_t n, double price, float rate); };\n"
 

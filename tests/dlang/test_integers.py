@@ -4,9 +4,12 @@ import random
 import subprocess
 
 import pytest
-from expressions import Generator, c_program
-from machine import Fault, Machine
-from trees import (
+
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
+from tests.support.compiler.bpf_machine import Fault, Machine
+from tests.support.compiler.integer_expressions import Generator, c_program
+from tests.support.compiler.typed_trees import (
     assign,
     binary,
     builtin,
@@ -21,9 +24,6 @@ from trees import (
     var,
     variable,
 )
-
-from pydtrace.program import d_types as t
-from pydtrace.program import program as p
 
 CLAUSES = 150
 

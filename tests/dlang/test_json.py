@@ -1,10 +1,10 @@
 """json(str, path) in the interpreter: what illumos's json() gives.  Values are from its documentation and RFC 8259."""
 
 import pytest
-from machine import Machine
 
 from pydtrace.bpf.helpers import FIRST_PYUSDT_HELPER
 from pydtrace.dlang.compile import compile_program
+from tests.support.compiler.bpf_machine import Machine
 
 TEXT = r'{"name": "Ann \"B\" \u00e9", "n": -12.5e+3, "on":true, "no" : null, "a": [1, "two", {"x": [[], 3]}, false], "o":{"k":"v", "": 7}}'
 

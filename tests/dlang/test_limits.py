@@ -13,6 +13,7 @@ from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import CompileError, PreprocessError
 from pydtrace.dlang.front import preprocess
 from pydtrace.options import Options
+from tests.support.paths import ROOT
 
 
 def doubled(first: str, each: str, last: str, count: int = 40) -> str:
@@ -65,10 +66,10 @@ def test_in_little_memory():
     """One by one in a process that has few of it; the time of the processor is bounded, too, generously."""
     code = f"""
         import resource, sys
-        sys.path[:0] = [{os.path.dirname(__file__)!r}]
+        sys.path[:0] = [{ROOT!r}]
         resource.setrlimit(resource.RLIMIT_DATA, (192 << 20, 192 << 20))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-        import test_limits
+        from tests.dlang import test_limits
         for name in ("inlines", "inlines with keys", "translators", "an array", "pointers"):
             test_limits.test_what_is_too_large(name)
     """

@@ -1,11 +1,11 @@
 """The lower pass: what is left for code generation, and that keys are evaluated once."""
 
 import pytest
-from machine import Machine
 
 from pydtrace.dlang import ast
 from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile import Compiler, compile_program
+from tests.support.compiler.bpf_machine import Machine
 
 LEFT = {
     "IntLit", "StrLit", "Var", "AssocRef", "Builtin", "Unary", "Binary", "Assign", "Ternary", "Cast", "Comma",

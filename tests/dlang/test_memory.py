@@ -2,9 +2,9 @@
 what must be a fault."""
 
 import pytest
-from machine import Machine
 
 from pydtrace.dlang.compile import compile_program
+from tests.support.compiler.bpf_machine import Machine
 
 DECLARED = """
 #pragma D option quiet

@@ -4,19 +4,16 @@ written itself.  Each runs twice, the second time with noise there before each c
 import collections
 import os
 import random
-import sys
 
 import pytest
-from machine import ROOT, Machine
-from record_cases import SCRIPTS
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.options import Options
 from pydtrace.program import program as p
-
-sys.path.append(os.path.join(ROOT, "tests", "differential"))
-from random_clauses import Generator
-from random_types import ARGUMENTS
+from tests.dlang.record_cases import SCRIPTS
+from tests.support.compiler.bpf_machine import Machine
+from tests.support.random_programs.random_clauses import Generator
+from tests.support.random_programs.random_types import ARGUMENTS
 
 # A line for each place that keeps something from one firing to the next, or looks as if it did.
 KINDS = {

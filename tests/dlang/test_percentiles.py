@@ -7,13 +7,13 @@ import pytest
 from ddsketch import LogCollapsingLowestDenseDDSketch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
 
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import CompileError
 from pydtrace.options import Options
 from pydtrace.results import aggregation_values
+from tests.support.compiler.bpf_machine import Machine
 
 N1 = "pyusdt*:::user_trace-n1"
 ROW = AGGREGATIONS["percentiles"]

@@ -4,9 +4,9 @@ import posixpath
 import random
 
 import pytest
-from machine import Machine
 
 from pydtrace.dlang.compile import compile_program
+from tests.support.compiler.bpf_machine import Machine
 
 RECORDED = {  # by the real dtrace
     "/a/./b//c/../d": "/a/b/d", "a/b/../../../c": "../c", "/..": "/", "/a/..": "/", "": "", "./x/": "x", "..": "..",

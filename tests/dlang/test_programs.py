@@ -1,8 +1,13 @@
 """Clauses as a whole: predicates, records, variables by thread and key, aggregations, drops, demand."""
 
 import pytest
-from machine import Fault, Machine
-from trees import (
+
+from pydtrace.dlang import ast, builtins
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
+from tests.support.compiler.bpf_machine import Fault, Machine
+from tests.support.compiler.typed_trees import (
     LOC,
     aggregate,
     aggregation,
@@ -20,11 +25,6 @@ from trees import (
     var,
     variable,
 )
-
-from pydtrace.dlang import ast, builtins
-from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.program import d_types as t
-from pydtrace.program import program as p
 
 
 # --- records -----------------------------------------------------------------------

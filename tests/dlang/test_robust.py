@@ -9,13 +9,14 @@ import random
 import zipfile
 
 import pytest
-from fuzz_command import mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from robust import HERE, WORDS, check, scripts
+
+from tests.dlang.fuzz_command import mutated
+from tests.support.compiler.arbitrary_text import DLANG, WORDS, check, scripts
 
 SCRIPTS = scripts()
-FOUND = sorted(glob.glob(os.path.join(HERE, "robust", "*.d")))
+FOUND = sorted(glob.glob(os.path.join(DLANG, "robust", "*.d")))
 
 
 bounded = settings(
@@ -70,7 +71,7 @@ def test_many_mutated_scripts(count):
 @pytest.mark.long
 def test_the_fuzzers_corpus():
     """What 65 minutes of fuzz_compiler.py, 2.4 million inputs, left: the newest thousand."""
-    with zipfile.ZipFile(os.path.join(HERE, "corpus.zip")) as archive:
+    with zipfile.ZipFile(os.path.join(DLANG, "corpus.zip")) as archive:
         for name in archive.namelist():
             check(archive.read(name), run=True)
 

@@ -1,8 +1,12 @@
 """Strings: literals, variables, copyinstr, comparison, NULL, padding."""
 
 import pytest
-from machine import USER_BASE, Fault, Machine
-from trees import (
+
+from pydtrace.dlang import ast
+from pydtrace.program import d_types as t
+from pydtrace.program import program as p
+from tests.support.compiler.bpf_machine import USER_BASE, Fault, Machine
+from tests.support.compiler.typed_trees import (
     LOC,
     assign,
     binary,
@@ -20,10 +24,6 @@ from trees import (
     var,
     variable,
 )
-
-from pydtrace.dlang import ast
-from pydtrace.program import d_types as t
-from pydtrace.program import program as p
 
 LENGTHS = [0, 1, 6, 7, 8, 9, 15, 16, 17, 63, 64, 65, 254, 255, 256, 300]
 

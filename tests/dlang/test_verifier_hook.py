@@ -1,11 +1,11 @@
-"""The hook of verifying.py: no program made in a test escapes the verifier."""
+"""The hook of verifier_hook.py: no program made in a test escapes the verifier."""
 
 import pytest
-from trees import clause, compiled, num, trace
-from verifying import refusals
 
 from pydtrace.bpf import verifier
 from pydtrace.bpf.insn import exit_
+from tests.support.compiler.typed_trees import clause, compiled, num, trace
+from tests.support.compiler.verifier_hook import refusals
 
 
 def test_a_refused_program_is_found_however_it_was_made():

@@ -1,10 +1,10 @@
 """Damaged frames: what of them is text, and what they must not change."""
 
 import pytest
-from test_engine import frame, frames_of
 
 from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
+from tests.dtrace.test_engine import frame, frames_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import os
 import random
 import time
 
-import fuzz_parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +28,7 @@ from pydtrace.engine.dtrace.output_items import (
     Total,
 )
 from pydtrace.engine.dtrace.output_parser import Parser
+from tests.dtrace import fuzz_parser
 
 CORPUS = os.path.join(os.path.dirname(__file__), "corpus")
 FILES = sorted(glob.glob(os.path.join(CORPUS, "*.out")))

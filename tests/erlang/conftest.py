@@ -9,12 +9,10 @@ from __future__ import annotations
 import glob
 import os
 import subprocess
-import sys
 
 import pytest
 
-sys.path.append(os.path.join(os.path.dirname(__file__), os.pardir, "integration"))
-import harness
+from tests.support import harness
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NIF = os.path.join(harness.ROOT, "erlang_nif")

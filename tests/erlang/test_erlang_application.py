@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import tarfile
 
-import harness
 import pytest
+
+from tests.support import harness
 
 NIF = os.path.join(harness.ROOT, "erlang_nif")
 # all that src/ has

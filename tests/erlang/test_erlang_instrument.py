@@ -14,8 +14,9 @@ import subprocess
 import sys
 import urllib.request
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 COWBOY = sorted(glob.glob("/usr/lib/rabbitmq/lib/*/plugins/*/ebin"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-import harness
 import pytest
+
+from tests.support import harness
 
 
 @pytest.fixture

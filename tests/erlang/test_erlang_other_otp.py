@@ -6,11 +6,10 @@ import os
 import re
 import shutil
 
-import harness
 import pytest
-import test_erlang_instrument
-import test_erlang_scripts
-import test_erlang_vm
+
+from tests.erlang import test_erlang_instrument, test_erlang_scripts, test_erlang_vm
+from tests.support import harness
 
 pytestmark = pytest.mark.long
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -8,13 +8,10 @@ import pathlib
 import re
 import signal
 import struct
-import sys
 
-import harness
 import pytest
 
-sys.path.append(os.path.dirname(os.path.dirname(__file__)))
-import elfnotes
+from tests.support import elf_notes, harness
 
 
 @pytest.fixture
@@ -253,7 +250,7 @@ def test_a_library_that_can_not_be_written(own, trace, monkeypatch):
 def test_the_object_has_a_note(own):
     with harness.running(own("wait", 1)) as node:
         path = node.stdout.readline().strip()
-        (note,) = elfnotes.read_notes(path)
+        (note,) = elf_notes.read_notes(path)
         assert (note.provider, note.name) == ("shop", "order__placed") and note.semaphore
         assert [operand.split("@")[0] for operand in note.operands] == ["-8", "8", "8", "8"]
         assert harness.finish(node, 20).status == 0

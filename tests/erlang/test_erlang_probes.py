@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
 
-import harness
 import pytest
 
-sys.path.append(os.path.dirname(os.path.dirname(__file__)))
-import elfnotes
+from tests.support import elf_notes, harness
 
 LIBRARY = os.path.join(harness.ROOT, "erlang_nif", "priv", "pyusdt_nif.so")
 NAMES = ["user_trace__s1", "user_trace__i4s4", *(f"user_trace__n{n}" for n in range(951))]
@@ -31,7 +28,7 @@ def test_notes(erlang):
     assert re.findall(r"Provider: (\w+)\n +Name: (\w+)", shown) == [
         ("erlang", name) for name in NAMES
     ]
-    assert len({note.semaphore for note in elfnotes.read_notes(LIBRARY)}) == 953
+    assert len({note.semaphore for note in elf_notes.read_notes(LIBRARY)}) == 953
 
 
 def test_nothing_else_is_exported(erlang):

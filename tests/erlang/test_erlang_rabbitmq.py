@@ -6,9 +6,10 @@ import os
 import re
 import statistics
 
-import harness
 import pytest
-import rabbitmq
+
+from tests.support import harness
+from tests.support.servers import rabbitmq
 
 pytestmark = pytest.mark.long
 N = 10_000

@@ -11,9 +11,10 @@ import re
 import shutil
 import subprocess
 
-import harness
 import pytest
-import test_erlang_vm
+
+from tests.erlang import test_erlang_vm
+from tests.support import harness
 
 pytestmark = pytest.mark.long
 NIF = os.path.join(harness.ROOT, "erlang_nif")

@@ -6,9 +6,10 @@ import glob
 import os
 import re
 
-import harness
 import pytest
-from test_erlang_vm import epmd, found  # noqa: F401 (a fixture)
+
+from tests.erlang.test_erlang_vm import epmd, found  # noqa: F401 (a fixture)
+from tests.support import harness
 
 SCRIPTS = os.path.join(harness.ROOT, "scripts")
 

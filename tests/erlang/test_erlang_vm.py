@@ -14,10 +14,10 @@ import signal
 import socket
 import time
 
-import harness
 import pytest
 
 from pydtrace.engine import erlang_vm_hints
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group(
     "erlang/test_erlang_vm"

@@ -8,9 +8,9 @@ import signal
 import sys
 import time
 
-import harness
-import mounts
 import pytest
+
+from tests.support import harness, mounts
 
 TRACED = (
     '{ok, H} = erltrace:open(#{%s}), ok = erltrace:compile(H, "erlang$target:::user_trace-i4s4 { trace(arg2); @ = sum(arg2); }"),'

@@ -10,9 +10,10 @@ import socket
 import tempfile
 from pathlib import Path
 
-import harness
 import pytest
-from test_erlang_vm import epmd  # noqa: F401 (a fixture)
+
+from tests.erlang.test_erlang_vm import epmd  # noqa: F401 (a fixture)
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 

@@ -8,9 +8,10 @@ import os
 import shutil
 import subprocess
 
-import harness
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support import harness
 
 PLUGINS = glob.glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 
-import harness
 import pytest
+
+from tests.support import harness
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = [

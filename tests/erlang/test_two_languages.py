@@ -9,8 +9,9 @@ import shutil
 import signal
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 EXAMPLE = os.path.join(harness.ROOT, "examples", "two_languages")
 REQUESTS = 400

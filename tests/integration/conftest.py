@@ -13,11 +13,9 @@ import shutil
 import subprocess
 import tempfile
 
-import builds
-import chromium
-import harness
-import many_hosts
 import pytest
+
+from tests.support import chromium, harness, host_namespaces, python_builds
 
 
 @pytest.fixture(scope="session")
@@ -64,10 +62,10 @@ def other():
     """other(VERSION) -> the path of that CPython, with pyusdt built for it in builds.ROOM."""
 
     def find(version: str) -> str:
-        path = builds.find(version)
+        path = python_builds.find(version)
         if path is None:
             pytest.skip(f"host: no CPython {version}")
-        builds.build(path)
+        python_builds.build(path)
         return path
 
     return find
@@ -162,5 +160,5 @@ def _keep_the_builds_tools(path):
 @pytest.fixture(scope="module")
 def nodes():
     """Five hosts, which are namespaces: the first process of each."""
-    with many_hosts.namespaces() as found:
+    with host_namespaces.namespaces() as found:
         yield found

@@ -10,9 +10,9 @@ import platform
 import shutil
 import subprocess
 
-import elfnotes
-import harness
 import pytest
+
+from tests.support import elf_notes, harness
 
 pytestmark = [
     pytest.mark.long,
@@ -170,7 +170,7 @@ def emulated(tmp_path_factory):
 
 def test_notes(emulated):
     extension, _, _ = emulated
-    notes = elfnotes.read_notes(extension)
+    notes = elf_notes.read_notes(extension)
     assert len(notes) == len({note.semaphore for note in notes}) == 953
     shown = harness.run(["readelf", "--wide", "--file-header", "--notes", extension]).stdout
     assert "AArch64" in shown and "Name: user_trace__n950" in shown

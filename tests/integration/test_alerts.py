@@ -16,8 +16,9 @@ import threading
 import time
 import urllib.request
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group(
     "unattended"

@@ -9,8 +9,9 @@ import tempfile
 import threading
 from pathlib import Path
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = [
     pytest.mark.xdist_group("users"),

@@ -8,12 +8,13 @@ import os
 import re
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group("own_tree")
 
-BAD = sorted(glob.glob(os.path.join(harness.HERE, "bad", "*.d")))
+BAD = sorted(glob.glob(os.path.join(harness.INTEGRATION, "bad", "*.d")))
 NAMES = [os.path.basename(path).removesuffix(".d") for path in BAD]
 PLACED = [path for path in BAD if "no-such-probe" not in path]
 
@@ -55,7 +56,7 @@ def test_place_is_shown(script, pydtrace):
 
 
 def test_hint_names_what_was_meant(pydtrace):
-    got = pydtrace("-s", os.path.join(harness.HERE, "bad", "unknown-identifier.d"))
+    got = pydtrace("-s", os.path.join(harness.INTEGRATION, "bad", "unknown-identifier.d"))
     assert re.search(r"^hint: .*arg0", got.stderr, re.MULTILINE), got
 
 

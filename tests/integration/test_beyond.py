@@ -2,8 +2,9 @@
 
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 P = "pyusdt$target:::user_trace"
 TASKS = f'{P}-n1 {{ task->name = copyinstr(arg6); }} {P}-n2 {{ printf("%s\\n", task->name); }}'

@@ -12,9 +12,10 @@ import shlex
 import signal
 import sys
 
-import harness
 import pytest
-from many_hosts import BACK, FOREVER, LOST, PATIENT, Session, options, serving
+
+from tests.support import harness
+from tests.support.host_namespaces import BACK, FOREVER, LOST, PATIENT, Session, options, serving
 
 pytestmark = pytest.mark.own_processes
 CENTRAL = ["-x", "hostmode=central"]

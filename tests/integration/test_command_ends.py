@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 
-import harness
 import pytest
+
+from tests.support import harness
 
 PYUSDT = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 SCRIPT = 'BEGIN { n = 1; } END { printf("traced\\n"); }'

@@ -1,21 +1,25 @@
 """The consumer against the real dtrace on random values: the same script's text, byte for byte.
 
-Needs no engine: the records are made from the values that the script names (tests/unit/consumer_cases.py).
+Needs no engine: the records are made from the values that the script names (tests/support/formatter/formatter_cases.py).
 PYUSDT_TEST_SEED repeats a run.
 """
 
 import os
 import random
-import sys
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, os.pardir, "unit"))
-
-import consumer_harness
-from consumer_cases import INTEGERS, NAMES, Aggregate, Case, Printf, Trace, type_of
-from record_consumer import ask_oracle
+from tests.support.formatter import formatter_process
+from tests.support.formatter.formatter_cases import (
+    INTEGERS,
+    NAMES,
+    Aggregate,
+    Case,
+    Printf,
+    Trace,
+    type_of,
+)
+from tests.unit.record_consumer import ask_oracle
 
 pytestmark = pytest.mark.xdist_group("integration/test_consumer_oracle")
 
@@ -96,7 +100,7 @@ def aggregations(rng):
 
 @pytest.fixture(scope="session")
 def formatter(tmp_path_factory):
-    return consumer_harness.build(tmp_path_factory.mktemp("format"))
+    return formatter_process.build(tmp_path_factory.mktemp("format"))
 
 
 @pytest.mark.parametrize("options", [(), ("-q",)], ids=["columns", "quiet"])
@@ -106,6 +110,6 @@ def test_random_values_print_the_same(oracle, formatter, tmp_path, make, options
     script = tmp_path / "random.d"
     script.write_text(case.source(), encoding="ascii")
     expected = ask_oracle(str(script), options)
-    assert consumer_harness.print_case(formatter, case, NAMES) == expected, (
+    assert formatter_process.print_case(formatter, case, NAMES) == expected, (
         f"PYUSDT_TEST_SEED={SEED}"
     )

@@ -14,8 +14,9 @@ import time
 import urllib.request
 from pathlib import Path
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = [
     pytest.mark.xdist_group("users"),

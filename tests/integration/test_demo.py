@@ -3,8 +3,9 @@
 import os
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 DEMO = os.path.join(harness.ROOT, "examples")
 sys.path.insert(0, DEMO)

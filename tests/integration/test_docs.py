@@ -30,9 +30,10 @@ import sys
 import tempfile
 import time
 
-import harness
 import pytest
-import rabbitmq
+
+from tests.support import harness
+from tests.support.servers import rabbitmq
 
 PAGES = [
     "README.md",

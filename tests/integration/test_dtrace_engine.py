@@ -4,11 +4,10 @@ dtrace prints for people, parsed: every value comes back."""
 import random
 import re
 
-import harness
-
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.engine.dtrace.output_items import Distribution, Fault, Row, Total
 from pydtrace.engine.dtrace.output_parser import Parser
+from tests.support import harness
 
 SCRIPT = r"""pyusdt$target:::user_trace-i4s4 { @a[copyinstr(arg6)] = count(); @q = quantize(arg2); trace(arg2); printf(" %s\n", copyinstr(arg6)); }
 END { printa("%-10s %@5d\n", @a); normalize(@q, 2); }"""

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from glob import glob
 
-import harness
 import pytest
+
+from tests.support import harness
 
 sys.path.insert(0, os.path.join(harness.ROOT, "c", "generators"))
 import build_sites

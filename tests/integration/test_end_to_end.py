@@ -8,11 +8,14 @@ import os
 import re
 import sys
 
-import harness
 import pytest
-from harness import Script
 
-SCRIPTS = [Script(path) for path in sorted(glob.glob(os.path.join(harness.HERE, "scripts", "*.d")))]
+from tests.support import harness
+from tests.support.harness import Script
+
+SCRIPTS = [
+    Script(path) for path in sorted(glob.glob(os.path.join(harness.INTEGRATION, "scripts", "*.d")))
+]
 # seconds that the program waits after its probes are enabled: the real dtrace starts to trace a little later than that
 SETTLE = 0.5
 

@@ -6,8 +6,9 @@ import signal
 import sys
 import time
 
-import harness
 import pytest
+
+from tests.support import harness
 
 COUNT = "pyusdt*:::user_trace-i4s4 { @events = count(); }"
 # the command, from the script's first line on, which takes Ctrl-C from Python

@@ -9,10 +9,10 @@ in their order, all keys and values of the aggregations, and what printa() print
 import re
 import subprocess
 
-import harness
 import pytest
 
 import pyusdt
+from tests.support import harness
 
 P = "pyusdt$target:::user_trace-i4s4"
 SCRIPTS = {

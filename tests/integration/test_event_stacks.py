@@ -12,9 +12,9 @@ import sys
 import zlib
 from collections import Counter
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.own_processes
 TOLD = "pyusdt$target:::user_trace-i4s4 { trace(arg2); trace(arg3); jstack(120); }"
@@ -74,7 +74,9 @@ def test_stacks(traced):
 @pytest.mark.long
 @pytest.mark.parametrize("version", harness.VERSIONS)
 def test_many_stacks(version, other, traced):
-    compare(traced, 100_000, python=other(version), env={**os.environ, "PYTHONPATH": builds.ROOM})
+    compare(
+        traced, 100_000, python=other(version), env={**os.environ, "PYTHONPATH": python_builds.ROOM}
+    )
 
 
 def test_python_provider(traced):

@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 FIRED = 40
 PROGRAMS = {
@@ -51,7 +52,7 @@ class Tracer:
                 "-Werror",
                 "-o",
                 calls,
-                os.path.join(harness.HERE, "failing_calls.c"),
+                os.path.join(harness.INTEGRATION, "failing_calls.c"),
                 "-ldl",
             ],
             check=True,
@@ -75,7 +76,7 @@ class Tracer:
             f"{sys.executable} {folder}/{program}",
         ]
         self._process = subprocess.Popen(
-            [sys.executable, os.path.join(harness.HERE, "failing_tracer.py"), calls],
+            [sys.executable, os.path.join(harness.INTEGRATION, "failing_tracer.py"), calls],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -8,12 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import chromium
-import harness
 import pytest
 
 from pydtrace.profile.flamegraph import WIDTH, render_flamegraph
 from pydtrace.profile.stack_profile import FrameKey, Profile
+from tests.support import chromium, harness
 
 pytestmark = chromium.MARKS
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

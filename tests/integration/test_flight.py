@@ -9,11 +9,12 @@ import sys
 import time
 from pathlib import Path
 
-import harness
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_record import COUNT, replay, replayer  # noqa: F401 (a fixture)
+
+from tests.integration.test_record import COUNT, replay, replayer  # noqa: F401 (a fixture)
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 PROGRAM = """

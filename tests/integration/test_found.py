@@ -11,10 +11,10 @@ import os
 import signal
 from pathlib import Path
 
-import builds
-import harness
 import pytest
-from test_docs import BLOCKS, MARK, check_step, path, steps  # noqa: F401  (path is a fixture)
+
+from tests.integration.test_docs import BLOCKS, MARK, check_step, path, steps  # noqa: F401  (path is a fixture)
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.own_processes
 EXAMPLES = {
@@ -51,7 +51,7 @@ def block_of(example: str):
 )
 def environment(request, path, tmp_path):  # noqa: F811
     """Of the commands: `python` is that version, and finds Django.  (test_docs runs them with the project's own.)"""
-    python = builds.find(request.param)
+    python = python_builds.find(request.param)
     if python is None:
         pytest.skip(f"host: no CPython {request.param}")
     (tmp_path / "bin").mkdir()

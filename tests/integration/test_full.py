@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = [
     pytest.mark.own_processes,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-import harness
-import postgres
 import pytest
+
+from tests.support import harness
+from tests.support.servers import postgres
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-import harness
 import pytest
-from test_hooks import CLIENTS, HTTP, PYUSDT, fails_and_goes_on
+
+from tests.integration.test_hooks import CLIENTS, HTTP, PYUSDT, fails_and_goes_on
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 COUNT = 5

@@ -14,8 +14,9 @@ import sys
 import urllib.error
 import urllib.request
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.long
 BIN = os.path.dirname(sys.executable)

@@ -12,9 +12,10 @@ import re
 import sys
 from importlib.metadata import version
 
-import harness
 import pytest
-from test_hooks import PYUSDT
+
+from tests.integration.test_hooks import PYUSDT
+from tests.support import harness
 
 pytestmark = [pytest.mark.xdist_group("integration/test_hooks_suites"), pytest.mark.long]
 PYTEST = "-m pytest -q -rfE -p no:cacheprovider -p no:randomly"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-import harness
 import pytest
-import redis_server
-from test_hooks import PYUSDT, fails_and_goes_on
+
+from tests.integration.test_hooks import PYUSDT, fails_and_goes_on
+from tests.support import harness
+from tests.support.servers import redis_server
 
 pytestmark = pytest.mark.own_processes
 COUNT = 5

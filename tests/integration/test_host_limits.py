@@ -6,10 +6,10 @@ import errno
 import os
 import re
 
-import harness
 import pytest
 
 from pydtrace.cli.machine_limits import explain_host_limit
+from tests.support import harness
 
 SCRIPT = "pyusdt*:::user_trace-i4s4 { @ = count(); } tick-200ms { exit(0); }"
 FORGOTTEN = re.compile("bug in|Traceback")

@@ -21,11 +21,21 @@ import sys
 import time
 from math import isqrt
 
-import harness
 import pytest
-from many_hosts import BACK, COUNT, FOREVER, LOST, PATIENT, Session, counted, is_whole, options
 
 from pydtrace.hosts.request import build_version
+from tests.support import harness
+from tests.support.host_namespaces import (
+    BACK,
+    COUNT,
+    FOREVER,
+    LOST,
+    PATIENT,
+    Session,
+    counted,
+    is_whole,
+    options,
+)
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = os.path.join(harness.PROGRAMS, "hostile_host.py")

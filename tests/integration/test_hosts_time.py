@@ -11,9 +11,10 @@ import shlex
 import subprocess
 import sys
 
-import harness
 import pytest
-from many_hosts import options
+
+from tests.support import harness
+from tests.support.host_namespaces import options
 
 pytestmark = pytest.mark.own_processes
 DAY = 86_400

@@ -13,9 +13,10 @@ import shlex
 import sys
 from pathlib import Path
 
-import harness
 import pytest
-from many_hosts import PATIENT
+
+from tests.support import harness
+from tests.support.host_namespaces import PATIENT
 
 pytestmark = pytest.mark.own_processes
 LOAD = "import pyusdt\nfor i in range(100): pyusdt.p(i)"

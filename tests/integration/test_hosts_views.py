@@ -12,10 +12,11 @@ import subprocess
 import sys
 import urllib.request
 
-import harness
 import pytest
-from many_hosts import PATIENT
-from test_live import Terminal
+
+from tests.integration.test_live import Terminal
+from tests.support import harness
+from tests.support.host_namespaces import PATIENT
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"

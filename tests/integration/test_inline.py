@@ -5,10 +5,10 @@ import subprocess
 import sys
 import sysconfig
 
-import harness
 import pytest
 
 import pyusdt
+from tests.support import harness
 
 CYTHON = os.path.join(os.path.dirname(sys.executable), "cython")
 TESTS = """#include "pyusdt_probe.h"

@@ -13,8 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 PRINT = 'BEGIN { printf("begun\\n"); } pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }'

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 
-import harness
 import pytest
 
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.engine import Targets
 from pydtrace.engine.embedded.engine import EmbeddedEngine
 from pydtrace.options import Options
+from tests.support import harness
 
 COUNT = "pyusdt*:::user_trace-i4s4 { @ = count(); }"
 FIRES = """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 PROGRAM = """
 import pyusdt, subprocess, time

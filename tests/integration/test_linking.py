@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 PROVIDER = "provider shop { probe order__placed(int, char *); probe done(); };\n"
 MAIN = """#include "shop.h"

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = [
     pytest.mark.own_processes,

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 
-import harness
 import pytest
 
 from pydtrace.bpf import verifier
+from tests.support import harness
 
 SECONDS = int(os.environ.get("PYUSDT_TEST_SECONDS", "180"))
 PERIOD = 100_000_000

@@ -14,12 +14,12 @@ import urllib.parse
 import urllib.request
 from itertools import pairwise
 
-import harness
 import pytest
-import test_alerts
-import test_otlp
-from programs.paced import VALUES, routes
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from tests.integration import test_alerts, test_otlp
+from tests.integration.programs.paced import VALUES, routes
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group(
     "unattended"

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 
-import harness
 import pytest
 
 from pydtrace import _tracer
@@ -14,6 +13,7 @@ from pydtrace.dlang.ast import ProbeDesc
 from pydtrace.engine import probe_signatures
 from pydtrace.program import builtin_probe_args
 from pyusdt import framework_probes
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

@@ -11,8 +11,9 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-import harness
 import pytest
+
+from tests.support import harness
 
 ROOT = Path(__file__).parents[2]
 CALLS = ["innermost", "in_between", "outermost", "run"]

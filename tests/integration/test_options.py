@@ -1,7 +1,8 @@
 """-x bufsize, bufpolicy, switchrate and --strict, on a program that fires 1 to N."""
 
-import harness
 import pytest
+
+from tests.support import harness
 
 PRINT = 'pyusdt$target:::user_trace-i4s4 { printf("%d\\n", arg2); }'
 RECORD = 40  # bytes of one of its records: the header and an int

@@ -2,7 +2,7 @@
 passed the token on is delivered before the next one's.
 """
 
-import harness
+from tests.support import harness
 
 SCRIPT = """
     BEGIN { last = 0; wrong = 0; }

@@ -17,9 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import grpc
-import harness
 import pytest
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as service
+
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group(
     "unattended"

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 
-import harness
 import pytest
 
 from pydtrace.dlang.compile import Compiler
@@ -29,6 +28,7 @@ from pydtrace.engine.kernel.probes.raw_tracepoints import KernelInfo
 from pydtrace.hosts.request import build_version
 from pydtrace.options import Options
 from pydtrace.process.identity import start_ticks
+from tests.support import harness
 
 # fires a probe, makes a system call, and works: what it shows is its second argument, its name the first
 BUSY = """

@@ -12,10 +12,10 @@ import sys
 import textwrap
 import time
 
-import harness
 import pytest
 
 import pyusdt
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 SCRIPT = 'pyusdt*:::user_trace-i4s4 { @[pid, copyinstr(arg0)] = count(); } END { printa("%d %s %@d\\n", @); }'

@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 BY_MONITORING = sys.version_info >= (3, 12)

@@ -12,10 +12,10 @@ import subprocess
 import sys
 import textwrap
 
-import harness
 import pytest
 
 import pyusdt
+from tests.support import harness
 
 BY_MONITORING = sys.version_info >= (3, 12)
 ENTRIES = "python$target:::function-entry { @[copyinstr(arg1)] = count(); }"

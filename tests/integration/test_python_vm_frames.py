@@ -12,9 +12,9 @@ import shlex
 import subprocess
 import textwrap
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.own_processes
 # A tool that has a frame hook of its own, which counts what it sees of f().
@@ -64,10 +64,10 @@ COUNT = "python$target:__main__::function-entry, python$target:__main__::functio
 
 @pytest.fixture(scope="module", params=[pytest.param("3.10", marks=pytest.mark.long), "3.11"])
 def python(request) -> str:
-    path = builds.find(request.param)
+    path = python_builds.find(request.param)
     if path is None:
         pytest.skip(f"host: no CPython {request.param}")
-    builds.build(path)
+    python_builds.build(path)
     return path
 
 
@@ -117,8 +117,8 @@ def pydtrace(python, hooks):
         path = hooks / "app.py"
         path.write_text(textwrap.dedent(text))
         done = harness.run(
-            [*builds.pydtrace(), "-q", "-n", script, "-c", f"{python} {path}"],
-            env={**os.environ, "PYTHONPATH": f"{hooks}:{builds.ROOM}"},
+            [*python_builds.pydtrace(), "-q", "-n", script, "-c", f"{python} {path}"],
+            env={**os.environ, "PYTHONPATH": f"{hooks}:{python_builds.ROOM}"},
         )
         assert (done.status, done.stderr) == (0, ""), done
         return [line for line in done.stdout.splitlines() if line.strip()]
@@ -211,7 +211,7 @@ def test_it_stays_away_while_functions_are_traced(traced, has_inline_calls, tmp_
         pytest.skip("host: 3.10 takes room on the stack of C for each call, hooked or not")
     other = shlex.join(
         [
-            *builds.pydtrace(),
+            *python_builds.pydtrace(),
             "-qn",
             "python$target:other::function-entry { } tick-10ms { exit(0); }",
             "-p",

@@ -10,9 +10,9 @@ import os
 import re
 import sys
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.xdist_group(
     "integration/test_python_vm_in"
@@ -51,7 +51,7 @@ def test_guest(other, name, version):
     command = quiet(other(version), name)
     alone = harness.run(command.split(), timeout=120)
     traced = harness.run(
-        [*builds.pydtrace(), "-q", "-n", EVERYTHING + STEPS, "-c", command], timeout=120
+        [*python_builds.pydtrace(), "-q", "-n", EVERYTHING + STEPS, "-c", command], timeout=120
     )
     assert alone.status == traced.status == 0, (alone, traced)
     assert traced.stdout.startswith(alone.stdout) and alone.stdout, (alone, traced)
@@ -63,7 +63,8 @@ def test_guest(other, name, version):
 def test_each_call_of_a_guest(other, name, version):
     """Of its function alone: at full speed all of the interpreter's events are more than a tracer takes."""
     run = harness.run(
-        [*builds.pydtrace(), "-q", "-n", STEPS, "-c", quiet(other(version), name)], timeout=120
+        [*python_builds.pydtrace(), "-q", "-n", STEPS, "-c", quiet(other(version), name)],
+        timeout=120,
     )
     assert run.status == 0 and unexpected(run) == [] and "drops" not in run.stderr, run
     assert re.search(r"^steps (\d+)\n\n +\1\n", run.stdout, re.MULTILINE), run

@@ -1,6 +1,6 @@
 """The provider `python` gets into programs: of other versions than the tracer's, of children, of processes that run.
 
-In:      CPythons of this machine, and pyusdt built for them (builds.py).
+In:      CPythons of this machine, and pyusdt built for them (python_builds.py).
 Always:  what is listed is what the traced Python has, whichever the tracer's is; what can not be is said.
 """
 
@@ -12,10 +12,10 @@ import re
 import subprocess
 import sys
 
-import builds
-import harness
 import pytest
-from test_python_vm import OBJECTS, TASKS, check_objects, check_tasks
+
+from tests.integration.test_python_vm import OBJECTS, TASKS, check_objects, check_tasks
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")
 MINOR = sys.version_info[1]
@@ -50,7 +50,7 @@ def test_another_version(other, program, version):
     probes = "python$target:__main__::exception-handled, python$target:__main__:here:function-entry"
     run = harness.run(
         [
-            *builds.pydtrace(),
+            *python_builds.pydtrace(),
             "-q",
             "-n",
             probes + " { @[probename] = count(); }",
@@ -64,7 +64,14 @@ def test_another_version(other, program, version):
         "function-entry": 7,
     }, run
     listed = harness.run(
-        [*builds.pydtrace(), "-l", "-n", "python$target:::exception-*", "-c", f"{python} {path}"]
+        [
+            *python_builds.pydtrace(),
+            "-l",
+            "-n",
+            "python$target:::exception-*",
+            "-c",
+            f"{python} {path}",
+        ]
     )
     assert [line.split()[-1] for line in listed.stdout.splitlines()[1:]] == [
         "exception-handled",
@@ -100,7 +107,7 @@ def test_every_probe_of_a_version(other, version):
     script = "python$target:::, python$target:::audit { @[probename] = count(); }"
     run = harness.run(
         [
-            *builds.pydtrace(),
+            *python_builds.pydtrace(),
             "-q",
             "-n",
             script,
@@ -122,7 +129,9 @@ def test_tasks_and_objects_of_another_version(other, version):
         (OBJECTS, "vm_objects.py", lambda run: check_objects(run, frees=True)),
     ]:
         command = f"{python} {os.path.join(harness.PROGRAMS, name)} 50"
-        check(harness.run([*builds.pydtrace(), "-q", "-n", script, "-c", command], timeout=60))
+        check(
+            harness.run([*python_builds.pydtrace(), "-q", "-n", script, "-c", command], timeout=60)
+        )
 
 
 @pytest.mark.parametrize("version", ["3.14", "3.15"])
@@ -131,7 +140,7 @@ def test_who_makes_objects(other, version):
     script = os.path.join(harness.ROOT, "scripts", "py-alloc.d")
     run = harness.run(
         [
-            *builds.pydtrace(),
+            *python_builds.pydtrace(),
             "-q",
             "-s",
             script,
@@ -211,12 +220,12 @@ def test_our_tool_id_is_taken_from_us(other, program):
     """By a program that frees all ids: then it is the program's, and stays so when the tracer goes."""
     command = [other("3.14"), program(TAKEN)]
     with harness.running(
-        command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}
+        command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": python_builds.ROOM}
     ) as process:
         assert process.stdout.readline() == "ready\n"
         tracer = harness.start(
             [
-                *builds.pydtrace(),
+                *python_builds.pydtrace(),
                 "-q",
                 "-n",
                 "python$target:::function-entry { @ = count(); }",
@@ -339,14 +348,14 @@ def test_attach(other, program, version):
     python = other(version)
     script = "python$target::here:function-entry { @[probefunc] = count(); } python$target::here:function-entry { exit(0); }"
     with knowing_nothing(python, program(PAUSES)) as process:
-        tracer = [*builds.pydtrace(python), "-q", "-n", script, "-p", str(process.pid)]
+        tracer = [*python_builds.pydtrace(python), "-q", "-n", script, "-p", str(process.pid)]
         without = harness.run(tracer)
         assert without.status == 1 and "pyusdt attach" in without.stderr, without
         run = harness.run([tracer[0], *tracer[1:3], "--attach", *tracer[3:]])
         assert (run.status, run.stderr) == (0, "") and counted(run)["here"] >= 1, run
         again = harness.run(
             [python, "-m", "pydtrace.cli.commands.main", "attach", str(process.pid)],
-            env={**os.environ, "PYTHONPATH": builds.ROOM},
+            env={**os.environ, "PYTHONPATH": python_builds.ROOM},
         )
         assert (again.status, again.stdout, again.stderr) == (0, "", ""), again
         assert process.poll() is None
@@ -360,8 +369,8 @@ for _ in range(10): time.sleep(0.01)
 print('pyusdt' in sys.modules, flush=True)
 for _ in range(1000): time.sleep(0.01)
 """
-ATTACH = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands import attach; attach.PROVIDER_TIMEOUT = {{}}; attach.attach_provider(int(sys.argv[1]))"
-GIVEN = f"import sys; sys.path.insert(0, {builds.ROOM!r}); from pydtrace.cli.commands.attach_file import make_attach_file; print(make_attach_file())"
+ATTACH = f"import sys; sys.path.insert(0, {python_builds.ROOM!r}); from pydtrace.cli.commands import attach; attach.PROVIDER_TIMEOUT = {{}}; attach.attach_provider(int(sys.argv[1]))"
+GIVEN = f"import sys; sys.path.insert(0, {python_builds.ROOM!r}); from pydtrace.cli.commands.attach_file import make_attach_file; print(make_attach_file())"
 
 
 def test_attach_to_a_process_that_stays_in_c(other, program):
@@ -438,7 +447,7 @@ def test_attach_from_another_version(other, program):
     with knowing_nothing(python, program(PAUSES)) as process:
         run = harness.run(
             [
-                *builds.pydtrace(),
+                *python_builds.pydtrace(),
                 "--attach",
                 "-n",
                 "python$target:::function-entry",
@@ -492,7 +501,14 @@ for n in range(3): short(n); long(n); key(n); list(two())
 def test_lines_of_functions_of_one_line(other, program, version):
     script = 'python$target:__main__::line /probefunc != "<module>"/ { @[probefunc] = count(); }'
     run = harness.run(
-        [*builds.pydtrace(), "-q", "-n", script, "-c", f"{other(version)} {program(ONE_LINE)}"]
+        [
+            *python_builds.pydtrace(),
+            "-q",
+            "-n",
+            script,
+            "-c",
+            f"{other(version)} {program(ONE_LINE)}",
+        ]
     )
     lines = counted(run)
     assert (run.status, run.stderr) == (0, "") and lines.pop("two") >= 3, run
@@ -531,7 +547,7 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
     """Whoever begins to trace, changes what he traces, or ends; and the tracer sees all that it asks for."""
     command = [other(version), program(NEIGHBOUR)]
     with harness.running(
-        command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": builds.ROOM}
+        command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONPATH": python_builds.ROOM}
     ) as process:
         assert process.stdout.readline() == "ready\n"
 
@@ -542,7 +558,9 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
 
         def traced(wanted: str, inside=lambda: None, first: str = "[]\n") -> dict[str, int]:
             script = f'{wanted} {{ @[probefunc] = count(); }} tick-100ms {{ printf("on\\n"); }}'
-            tracer = harness.start([*builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)])
+            tracer = harness.start(
+                [*python_builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)]
+            )
             assert (
                 tracer.stdout.readline() == "on\n"
                 and tracer.stdout.readline() == "on\n"

@@ -1,6 +1,6 @@
 """The provider `python` is free while nobody traces: nothing is set in the interpreter, whatever its version, and it runs nothing more.
 
-In:      programs/vm_switched.py, which looks at its own interpreter; CPythons of this machine, and pyusdt built for them (builds.py).
+In:      programs/vm_switched.py, which looks at its own interpreter; CPythons of this machine, and pyusdt built for them (python_builds.py).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 import signal
 import sys
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_in")  # where others are built, too
 EVERYTHING = "python$target::: { @ = count(); }"
@@ -43,14 +43,14 @@ fib(int(sys.argv[2]))
 
 
 def environment(version: str) -> dict[str, str]:
-    return dict(os.environ) if version == OWN else {**os.environ, "PYTHONPATH": builds.ROOM}
+    return dict(os.environ) if version == OWN else {**os.environ, "PYTHONPATH": python_builds.ROOM}
 
 
 def python_of(version: str) -> str:
-    path = builds.find(version)
+    path = python_builds.find(version)
     if path is None:
         pytest.skip(f"host: no CPython {version}")
-    builds.build(path)
+    python_builds.build(path)
     return path
 
 
@@ -59,7 +59,9 @@ def states(python: str, version: str, script: str, end: signal.Signals) -> list[
     command = [python, os.path.join(harness.PROGRAMS, "vm_switched.py")]
     with harness.running(command, env=environment(version)) as process:
         found = [json.loads(process.stdout.readline())]
-        tracing = harness.start([*builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)])
+        tracing = harness.start(
+            [*python_builds.pydtrace(), "-q", "-n", script, "-p", str(process.pid)]
+        )
         found.append(json.loads(process.stdout.readline()))
         tracing.send_signal(end)
         harness.finish(tracing, 30)

@@ -14,9 +14,10 @@ import signal
 import subprocess
 import sys
 
-import harness
 import pytest
-from test_python_vm_in import table_of
+
+from tests.integration.test_python_vm_in import table_of
+from tests.support import harness
 
 MARKS = os.path.join(harness.PROGRAMS, "vm_marks.py")
 CALLS = 500

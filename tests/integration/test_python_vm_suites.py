@@ -12,9 +12,9 @@ import os
 import re
 import subprocess
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = [pytest.mark.xdist_group("integration/test_python_vm_suites"), pytest.mark.long]
 PACKAGES = {"markupsafe": [], "jinja2": ["trio"], "click": []}  # and what their suites need
@@ -68,7 +68,7 @@ def test_suite(environment, name):
     options = {"cwd": folder, "timeout": 900, "env": {**os.environ, "PYTHONHASHSEED": "0"}}
     alone = harness.run(command.split(), **options)
     lines = covered(python, folder)
-    traced = harness.run([*builds.pydtrace(), "-q", "-n", SCRIPT, "-c", command], **options)
+    traced = harness.run([*python_builds.pydtrace(), "-q", "-n", SCRIPT, "-c", command], **options)
     assert outcome(traced) == outcome(alone), (alone, traced)
     assert covered(python, folder) == lines and any(lines.values()), (alone, traced)
     counted = dict(re.findall(r"^  (\S+) +(\d+)$", traced.stdout, re.MULTILINE))

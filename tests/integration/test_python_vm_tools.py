@@ -15,9 +15,9 @@ import re
 import subprocess
 import sys
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.xdist_group(
     "integration/test_python_vm_in"
@@ -52,7 +52,7 @@ def same(command: list[str], steps: bool = True, **options) -> None:
     """All probes on, then each call of one function counted."""
     alone = harness.run(command, timeout=120, **options)
     traced = harness.run(
-        [*builds.pydtrace(), "-q", "-n", EVERYTHING, "-c", " ".join(command)],
+        [*python_builds.pydtrace(), "-q", "-n", EVERYTHING, "-c", " ".join(command)],
         timeout=120,
         **options,
     )
@@ -64,7 +64,9 @@ def same(command: list[str], steps: bool = True, **options) -> None:
     )
     if steps:
         counted = harness.run(
-            [*builds.pydtrace(), "-q", "-n", STEPS, "-c", " ".join(command)], timeout=120, **options
+            [*python_builds.pydtrace(), "-q", "-n", STEPS, "-c", " ".join(command)],
+            timeout=120,
+            **options,
         )
         assert (counted.status, said(counted)) == (0, []) and re.search(
             r"^steps (\d+)\n\n +\1\n", counted.stdout, re.MULTILINE
@@ -205,7 +207,7 @@ def covered(python: str, folder, core: str, options: list[str], trace: bool) -> 
             os.path.join(COUNTING, f"{guest}.py"),
         ]
         if trace:
-            command = [*builds.pydtrace(), "-q", "-n", EVERYTHING, "-c", " ".join(command)]
+            command = [*python_builds.pydtrace(), "-q", "-n", EVERYTHING, "-c", " ".join(command)]
         run = harness.run(command, env=env, cwd=folder, timeout=120)
         assert run.status == 0, run
         harness.run([python, "-m", "coverage", "json", "-q", "-o", "covered.json"], cwd=folder)
@@ -246,7 +248,7 @@ def test_coverage(environment, core, options, tmp_path):
 def sampled(python: str):
     """pydtrace and the process that it traces, which goes on until something is written to it."""
     command = [
-        *builds.pydtrace(),
+        *python_builds.pydtrace(),
         "-q",
         "-n",
         STEPS,

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import textwrap
 
-import harness
 import pytest
-from test_python_vm_company import seen
+
+from tests.integration.test_python_vm_company import seen
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_unseen")
 OF_TARGET = "python$target::work:function-entry { @[probefunc] = count(); }"

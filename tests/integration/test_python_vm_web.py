@@ -14,9 +14,9 @@ import subprocess
 import sys
 import urllib.request
 
-import builds
-import harness
 import pytest
+
+from tests.support import harness, python_builds
 
 pytestmark = [pytest.mark.xdist_group("integration/test_python_vm_web"), pytest.mark.long]
 REQUESTS = 60
@@ -46,10 +46,10 @@ def free_port() -> int:
 @pytest.fixture(scope="module", params=["3.11", "3.12", "3.13", "3.14", "3.15"])
 def environment(request, tmp_path_factory) -> str:
     """The folder of programs of a virtual environment with the servers; pyusdt is not in it."""
-    python = builds.find(request.param)
+    python = python_builds.find(request.param)
     if python is None:
         pytest.skip(f"host: no CPython {request.param}")
-    builds.build(python)
+    python_builds.build(python)
     folder = tmp_path_factory.mktemp("web")
     subprocess.run([python, "-m", "venv", folder], check=True)
     done = harness.run(
@@ -112,7 +112,7 @@ def tracing(name: str, *options: str, python: str = sys.executable) -> subproces
         f'python*:{module}:count:function-entry /!seen/ {{ seen = 1; printf("seen\\n"); }}'
     )
     return harness.start(
-        [*builds.pydtrace(python), "-q", "-n", script, *options], start_new_session=True
+        [*python_builds.pydtrace(python), "-q", "-n", script, *options], start_new_session=True
     )
 
 
@@ -165,7 +165,7 @@ def test_by_p(environment, name):
     port = free_port()
     command = [f"{environment}/python", "-m", "pyusdt", *of_python(name, port)]
     with (
-        serving(command, port, PYTHONPATH=builds.ROOM) as pid,
+        serving(command, port, PYTHONPATH=python_builds.ROOM) as pid,
         ended(tracing(name, "-p", str(pid))) as tracer,
     ):
         check(tracer, port)

@@ -16,8 +16,9 @@ import shutil
 import signal
 import subprocess
 
-import harness
 import pytest
+
+from tests.support import harness
 
 LONGEST = 3600  # seconds; what hangs is killed, and the log says where it was
 LOGS = os.path.join(harness.ROOT, "build", "pythons")

@@ -5,7 +5,6 @@ import struct
 import subprocess
 import sys
 
-import harness
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from pydtrace.dlang.compile import Compiler
 from pydtrace.engine import Targets
 from pydtrace.engine.tick_timers import MAX_OWED
 from pydtrace.select_engine import open_engine
+from tests.support import harness
 
 SCRIPT = """
     BEGIN { printf("begin %d %Y", timestamp, walltimestamp); }

@@ -14,11 +14,19 @@ import signal
 import subprocess
 import sys
 
-import harness
 import pytest
-from many_hosts import COUNT, FOREVER, PATIENT, Session, counted, is_whole, serving
 
 from pydtrace.hosts.request import build_version
+from tests.support import harness
+from tests.support.host_namespaces import (
+    COUNT,
+    FOREVER,
+    PATIENT,
+    Session,
+    counted,
+    is_whole,
+    serving,
+)
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"

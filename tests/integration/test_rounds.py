@@ -18,8 +18,9 @@ import textwrap
 import time
 from pathlib import Path
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 PRINT = 'pyusdt*:::user_trace-i4s4 { printf("%d %d %d\\n", pid, arg2, arg3); }'

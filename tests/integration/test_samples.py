@@ -11,12 +11,11 @@ import socket
 import sys
 from collections import Counter
 
-import builds
-import harness
 import pytest
 
 from pydtrace.driver import profile_samples
 from pydtrace.remote_python.remote_python import ProcessNotFound, StackReadError
+from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.own_processes
 LONG_TOO = "3.10", "3.12", "3.13", "3.15", "without the GIL"
@@ -190,8 +189,8 @@ def test_while_a_request_of_a_task_runs(version, other):
     """Many tasks share a thread; each sample has the variables of the task that runs there, and of no other."""
     command = f"{other(version)} {os.path.join(harness.PROGRAMS, 'answering_tasks.py')} 2"
     run = harness.run(
-        [*builds.pydtrace(), "-q", "--json", "-n", OF_TASKS, "-c", command],
-        env={**os.environ, "PYTHONPATH": builds.ROOM},
+        [*python_builds.pydtrace(), "-q", "--json", "-n", OF_TASKS, "-c", command],
+        env={**os.environ, "PYTHONPATH": python_builds.ROOM},
         timeout=90,
     )
     found = by_route(run)

@@ -8,8 +8,9 @@ import platform
 import re
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 # Enters the sandbox, and fires 200 times from when it is traced; prints how many were taken.
 PROGRAM = """

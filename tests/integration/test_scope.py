@@ -6,10 +6,10 @@ import os
 import re
 import sys
 
-import harness
 import pytest
 
 import pyusdt
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 FAMILY = """

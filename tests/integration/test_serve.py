@@ -11,10 +11,10 @@ import subprocess
 import sys
 import threading
 
-import harness
 import pytest
 
 from pydtrace.untrusted.trusted_files import changeable_by_others
+from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group(
     "unattended"

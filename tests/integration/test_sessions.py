@@ -4,8 +4,9 @@ import contextlib
 import os
 import sys
 
-import harness
 import pytest
+
+from tests.support import harness
 
 PRINT = '{ printf("%d %d\\n", pid == $target, arg2); }'
 

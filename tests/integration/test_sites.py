@@ -8,11 +8,10 @@ import re
 import shutil
 import subprocess
 
-import elfnotes
-import harness
 import pytest
 
 import pyusdt._core
+from tests.support import elf_notes, harness
 
 MODULE = pyusdt._core.__file__
 NAMES = ["user_trace__s1", "user_trace__i4s4", *(f"user_trace__n{n}" for n in range(951))]
@@ -101,11 +100,11 @@ def check_notes(path: str) -> None:
 def check_sites(path: str) -> None:
     with open(path, "rb") as file:
         data = file.read()
-    sections = elfnotes.sections(data)
+    sections = elf_notes.sections(data)
     text, text_offset, _, _ = sections[".text"]
     address, _, size, flags = sections[".probes"]
     assert flags & 3 == 3 and size == 2 * 953  # writable and in memory
-    for i, note in enumerate(elfnotes.read_notes(path)):
+    for i, note in enumerate(elf_notes.read_notes(path)):
         offset = note.location - text + text_offset
         assert note.location % 16 == 0 and data[offset : offset + len(SITE)] == SITE, note
         assert note.semaphore == address + 2 * i
@@ -145,13 +144,13 @@ def test_aarch64(tmp_path):
     )
     path = str(tmp_path / "sites.so")
     check_notes(path)
-    notes = elfnotes.read_notes(path)
+    notes = elf_notes.read_notes(path)
     assert {note.operands for note in notes[1:]} == {
         tuple(f"{size}@x{i}" for i, size in enumerate([8, 8, -8, -8, -8, -8, 8, 8, 8, 8]))
     }
     with open(path, "rb") as file:
         data = file.read()
-    text, offset, _, _ = elfnotes.sections(data)[".text"]
+    text, offset, _, _ = elf_notes.sections(data)[".text"]
     for note in notes:
         at = note.location - text + offset
         assert data[at - 4 : at + 8].hex() == "5f2403d51f2003d5c0035fd6", note  # bti c, nop, ret

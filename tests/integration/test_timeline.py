@@ -6,10 +6,10 @@ import shutil
 import sys
 import sysconfig
 
-import harness
-import installed
 import pytest
-from trace_processor import TraceProcessor
+
+from tests.support import harness, pip_packages
+from tests.support.trace_processor import TraceProcessor
 
 pytestmark = pytest.mark.own_processes
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -111,7 +111,7 @@ def processor():
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
-    readers = installed.folder_of(os.path.join(HERE, "timeline_readers.txt"))
+    readers = pip_packages.folder_of(os.path.join(HERE, "timeline_readers.txt"))
     options = webdriver.ChromeOptions()
     options.binary_location = browser
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):

@@ -6,9 +6,10 @@ import re
 import subprocess
 import sys
 
-import harness
 import pytest
-from test_live import Terminal
+
+from tests.integration.test_live import Terminal
+from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

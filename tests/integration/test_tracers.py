@@ -12,10 +12,10 @@ import re
 import subprocess
 import sys
 
-import harness
 import pytest
 
 import pyusdt._core
+from tests.support import harness
 
 MODULE = pyusdt._core.__file__
 DOUBLE = 0x4004000000000000  # 2.5

@@ -7,11 +7,10 @@ import subprocess
 import sys
 import textwrap
 
-import harness
-import installed
 import pytest
 
 import pyusdt
+from tests.support import harness, pip_packages
 
 pytestmark = pytest.mark.own_processes
 
@@ -102,7 +101,9 @@ def test_mypy_refuses_wrong_calls_and_no_others(tmp_path):
 
 @pytest.mark.long  # it is 280 MB
 def test_pyright_refuses_wrong_calls_and_no_others(tmp_path):
-    folder = installed.folder_of(os.path.join(harness.HERE, "type_checkers.txt"), depends=True)
+    folder = pip_packages.folder_of(
+        os.path.join(harness.INTEGRATION, "type_checkers.txt"), depends=True
+    )
     (tmp_path / "pyproject.toml").write_text(
         textwrap.dedent(f"""
         [tool.basedpyright]

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import textwrap
 
-import harness
 import pytest
+
+from tests.support import harness
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0

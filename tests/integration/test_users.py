@@ -13,9 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import harness
 import pytest
 from pydtrace._tracer import find_rundir
+
+from tests.support import harness
 
 pytestmark = [
     pytest.mark.xdist_group("users"),

@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import builds
 import pytest
+
+from tests.support import python_builds
 
 PROGRAM = Path(__file__).parent / "programs" / "watcher_rights.py"
 OUT = {
@@ -33,11 +34,11 @@ OUT = {
 @pytest.mark.parametrize("version", [f"3.{sys.version_info[1]}", "3.14"])
 @pytest.mark.parametrize("what", OUT)
 def test_what_the_program_gives_up(what, version):
-    python = builds.find(version)
-    builds.build(python)
+    python = python_builds.find(version)
+    python_builds.build(python)
     got = subprocess.run(
         [python, PROGRAM, what],
-        env={**os.environ, "PYUSDT_VM": "1", "PYTHONPATH": builds.ROOM},
+        env={**os.environ, "PYUSDT_VM": "1", "PYTHONPATH": python_builds.ROOM},
         capture_output=True,
         text=True,
         timeout=60,

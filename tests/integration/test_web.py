@@ -11,15 +11,13 @@ import sys
 import threading
 from pathlib import Path
 
-import chromium
-import harness
-import installed
 import pytest
-from chromium import address_of, until
 
 import pyusdt
 from pydtrace.sinks.live import notebook_widget
 from pydtrace.sinks.live.web_sink import render_page
+from tests.support import chromium, harness, pip_packages
+from tests.support.chromium import address_of, until
 
 pytestmark = chromium.MARKS
 
@@ -324,7 +322,7 @@ LIVE = (
 @pytest.mark.long
 def test_a_notebook_as_people_have_it(browser, tmp_path):
     """JupyterLab in the browser: the widget draws. (It puts into the page only what can be seen: one cell is.)"""
-    folder = installed.folder_of(
+    folder = pip_packages.folder_of(
         os.path.join(os.path.dirname(__file__), "jupyter_readers.txt"), depends=True
     )
     cell = {

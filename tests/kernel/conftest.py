@@ -4,9 +4,9 @@ import os
 import subprocess
 
 import pytest
-from kernel_harness import DATA, compile_c
 
 from pydtrace.bpf import verifier
+from tests.support.kernel_harness import DATA, compile_c
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace
 
 import pyusdt
+from tests.support.kernel_harness import DATA, compile_c, pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

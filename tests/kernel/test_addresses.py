@@ -5,9 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from kernel_harness import compile_c, pydtrace
 
 from pydtrace.symbols.elf import EXECUTES, WRITES, ElfFile, Segment, linked_address
+from tests.support.kernel_harness import compile_c, pydtrace
 
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
 STACK = """#include <unistd.h>

@@ -7,11 +7,11 @@ import threading
 import time
 
 import pytest
-from kernel_harness import DATA, PYDTRACE, compile_c
 
 from pydtrace import select_engine
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine import EngineError, Targets
+from tests.support.kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = pytest.mark.usefixtures("bpf")
 COUNT = "{ @ = count(); }"

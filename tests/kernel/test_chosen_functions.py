@@ -5,9 +5,9 @@ import os
 import subprocess
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.symbols import elf, ifunc_targets
+from tests.support.kernel_harness import pydtrace
 
 LENGTHS = """#include <string.h>
 int main(void) {

@@ -8,7 +8,6 @@ import os
 import re
 
 import pytest
-from kernel_harness import PYDTRACE, compile_c, pydtrace
 
 from pydtrace.bpf import syscalls
 from pydtrace.bpf.insn import PSEUDO_CALL, R1, R2, R3, call, call_sub, exit_, mov, mov_imm
@@ -19,6 +18,7 @@ from pydtrace.engine.kernel.kernel_maps import KernelMaps
 from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes import user_memory_writes
 from pydtrace.engine.kernel.passes.clause_analysis import find_process_writes
+from tests.support.kernel_harness import PYDTRACE, compile_c, pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 PRINTK, REFUSED = call(6), mov_imm(0, -14)

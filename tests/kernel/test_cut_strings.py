@@ -4,9 +4,9 @@ import os
 import warnings
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace
 
 import pyusdt
+from tests.support.kernel_harness import DATA, compile_c, pydtrace
 
 FITS = 15  # of strsize=16
 

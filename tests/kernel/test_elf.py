@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
-from elfnotes import read_notes
-from kernel_harness import DATA, compile_c
 
 import pyusdt._core
 from pydtrace.symbols import elf, file_symbols
+from tests.support.elf_notes import read_notes
+from tests.support.kernel_harness import DATA, compile_c
 
 FILES = [
     pyusdt._core.__file__,

@@ -4,7 +4,8 @@ import re
 import subprocess
 
 import pytest
-from kernel_harness import PYDTRACE, pydtrace
+
+from tests.support.kernel_harness import PYDTRACE, pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 SCRIPTS = {

@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 import pyusdt
 from pydtrace.engine.kernel import uprobe_attach
 from pydtrace.engine.kernel.unwind import bpf_native_unwinder
+from tests.support.kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
 EVERYBODY = {(1, 0): 1, (0, 1): 1, (0, 2): 1, (0, 77): 1}

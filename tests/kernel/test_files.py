@@ -6,7 +6,8 @@ import sys
 import threading
 
 import pytest
-from kernel_harness import pydtrace, start_pydtrace, wait_until
+
+from tests.support.kernel_harness import pydtrace, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

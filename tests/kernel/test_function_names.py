@@ -1,7 +1,8 @@
 """Functions of C++ by the names that programmers write."""
 
 import pytest
-from kernel_harness import compile_cxx, pydtrace
+
+from tests.support.kernel_harness import compile_cxx, pydtrace
 
 SHOP = """#include <string>
 namespace shop {

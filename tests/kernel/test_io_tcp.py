@@ -6,9 +6,9 @@ import socket
 import sys
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.engine.kernel.kernel_structs import BTF
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = [
     pytest.mark.usefixtures("bpf"),

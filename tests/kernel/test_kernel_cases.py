@@ -5,7 +5,9 @@ import os
 import re
 
 import pytest
-from kernel_harness import ROOT, pydtrace
+
+from tests.support.kernel_harness import pydtrace
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.usefixtures("bpf")
 SCRIPTS = sorted(glob.glob(os.path.join(ROOT, "tests", "dlang", "cases", "tst.*.d")))

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, PYDTRACE, compile_c
 
 from pydtrace.dlang.compile import compile_program
+from tests.support.kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = pytest.mark.usefixtures("bpf")
 KEYS = 70_000

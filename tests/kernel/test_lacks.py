@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, PYDTRACE, compile_c
+
+from tests.support.kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = pytest.mark.usefixtures("bpf")
 NO_TYPES = "from pydtrace.engine.kernel import kernel_structs as structs; structs.BTF = '/sys/none'"

@@ -4,7 +4,8 @@ import signal
 import time
 
 import pytest
-from kernel_harness import start_pydtrace
+
+from tests.support.kernel_harness import start_pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 PERIOD, TICKS = 20_000_000, 75

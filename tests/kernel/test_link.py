@@ -4,7 +4,6 @@ import os
 import tempfile
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.bpf import syscalls
 from pydtrace.bpf.insn import PSEUDO_CALL, R6, call, exit_, load
@@ -16,6 +15,7 @@ from pydtrace.engine.kernel.kernel_maps import KernelMaps
 from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes.clause_analysis import demanded_arguments
 from pydtrace.engine.kernel.probes import usdt_operands
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 CALL, LOOKUP, CLOCK = call(0).opcode, 1, call(5)

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import PYDTRACE, pydtrace
 
 from pydtrace.engine.kernel.kernel_errors import make_access_error
+from tests.support.kernel_harness import PYDTRACE, pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

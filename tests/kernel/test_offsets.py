@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import compile_c, pydtrace
 
 from pydtrace.engine.kernel.probes import instruction_starts
 from pydtrace.engine.kernel.probes.matcher import Matcher
 from pydtrace.engine.kernel.probes.usdt_operands import AARCH64, X86_64
 from pyusdt import _core
+from tests.support.kernel_harness import compile_c, pydtrace
 
 INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\t((?:[0-9a-f]{2} )+) *\t(.*)")
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")

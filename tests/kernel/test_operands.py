@@ -4,9 +4,9 @@ import os
 import platform
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace
 
 from pydtrace.engine.kernel.probes import usdt_operands
+from tests.support.kernel_harness import DATA, compile_c, pydtrace
 
 REGISTERS = [
     "rax",

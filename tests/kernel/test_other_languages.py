@@ -10,14 +10,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import urllib.request
 
 import pytest
-from kernel_harness import pydtrace, start_pydtrace, wait_until
 
-sys.path.append(os.path.join(os.path.dirname(__file__), os.pardir, "integration"))
-import redis_server
+from tests.support.kernel_harness import pydtrace, start_pydtrace, wait_until
+from tests.support.servers import redis_server
 
 pytestmark = pytest.mark.usefixtures("bpf")
 UNPACKED = os.path.expanduser("~/.cache/pyusdt-compilers")  # by .ci/setup

@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import pydtrace, start_pydtrace
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine.kernel.passes import record_trim
+from tests.support.kernel_harness import pydtrace, start_pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 LENGTHS = (0, 1, 6, 7, 8, 9, 63, 200, 254, 255, 256, 400)

@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.engine.kernel.probes.profile_timers import online_cpus
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

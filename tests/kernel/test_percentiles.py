@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from kernel_harness import pydtrace
+
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -1,15 +1,12 @@
 """A real server: Debian's PostgreSQL under pgbench."""
 
-import os
 import re
 import signal
-import sys
 
 import pytest
-from kernel_harness import start_pydtrace
 
-sys.path.append(os.path.join(os.path.dirname(__file__), os.pardir, "integration"))
-import postgres
+from tests.support.kernel_harness import start_pydtrace
+from tests.support.servers import postgres
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

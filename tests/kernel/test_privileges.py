@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from kernel_harness import PYDTRACE
+
+from tests.support.kernel_harness import PYDTRACE
 
 pytestmark = pytest.mark.usefixtures("bpf")
 # capabilities, way of attaching: the one that the error names, or None where it works

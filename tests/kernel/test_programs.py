@@ -9,10 +9,11 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, ROOT, compile_c, pydtrace, start_pydtrace, wait_until
+
+from tests.support.kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
+from tests.support.paths import ORACLE
 
 pytestmark = pytest.mark.usefixtures("bpf")
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 
 
 def test_the_probes_of_libstdcxx(tmp_path):

@@ -5,11 +5,11 @@ import socket
 import subprocess
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.dlang.ast import ProbeDesc
 from pydtrace.engine.kernel.kernel_structs import BTF
 from pydtrace.engine.kernel.probes import system_probes, tracefs
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = [
     pytest.mark.usefixtures("bpf"),

@@ -8,7 +8,6 @@ import sys
 import time
 
 import pytest
-from kernel_harness import DATA, compile_c, compile_cxx, pydtrace, start_pydtrace
 
 from pydtrace import _tracer
 from pydtrace.engine.kernel.probes.return_sites import (
@@ -19,6 +18,7 @@ from pydtrace.engine.kernel.probes.return_sites import (
 from pydtrace.engine.kernel.probes.usdt_operands import AARCH64, X86_64
 from pydtrace.symbols import elf
 from pyusdt import _core
+from tests.support.kernel_harness import DATA, compile_c, compile_cxx, pydtrace, start_pydtrace
 
 X86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="host: it is no x86-64")
 COUNTED = "pid$target:a.out::return { @[probefunc] = count(); @value[probefunc] = sum((int)arg1); }"

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import start_pydtrace
 
 from pydtrace.cli.commands import top
 from pydtrace.engine.kernel import bpf_tracers as tracers
+from tests.support.kernel_harness import start_pydtrace
 
 pytestmark = [pytest.mark.usefixtures("bpf"), pytest.mark.own_processes]
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

@@ -3,12 +3,12 @@
 import os
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine.kernel.kernel_maps import KernelMaps
 from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes import map_indirection
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, start_pydtrace, wait_until
 
 import pyusdt._core
 from pydtrace import _tracer
@@ -14,6 +13,7 @@ from pydtrace.bpf import syscalls
 from pydtrace.cli.commands import doctor
 from pydtrace.engine.kernel import uprobe_attach
 from pydtrace.symbols import elf
+from tests.support.kernel_harness import DATA, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
 INT3, CALL, NOP = 0xCC, 0xE8, 0x90

@@ -5,7 +5,6 @@ import shlex
 import sys
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.bpf.insn import PSEUDO_CALL, call
 from pydtrace.dlang.compile import compile_program
@@ -13,6 +12,7 @@ from pydtrace.engine.kernel.kernel_maps import KernelMaps
 from pydtrace.engine.kernel.linker import Linker, ProgramEvent
 from pydtrace.engine.kernel.passes import string_size_maps
 from pydtrace.engine.kernel.passes.map_indirection import MAP_LIMIT
+from tests.support.kernel_harness import pydtrace
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import DATA, ROOT, compile_c, pydtrace, start_pydtrace
 
 import pyusdt
+from tests.support.kernel_harness import DATA, compile_c, pydtrace, start_pydtrace
+from tests.support.paths import ORACLE
 
 pytestmark = pytest.mark.usefixtures("bpf")
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 FRAMES = ("-fno-omit-frame-pointer",)
 
 

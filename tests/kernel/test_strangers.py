@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import elfnotes
 import pytest
-from kernel_harness import DATA, compile_c, start_pydtrace
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine import Targets
@@ -18,6 +16,8 @@ from pydtrace.engine.kernel.engine import KernelEngine
 from pydtrace.engine.kernel.probes import finder as probes
 from pydtrace.symbols import elf
 from pydtrace.untrusted.safe_open import open_regular
+from tests.support import elf_notes
+from tests.support.kernel_harness import DATA, compile_c, start_pydtrace
 
 LOADING = "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); print('loaded', flush=True); sys.stdin.read()"
 
@@ -275,8 +275,8 @@ def test_a_user_s_files_have_room_together(tmp_path, target, monkeypatch):
     """For their notes, and for descriptors: what is too much costs that user's probes, and is told; everybody else's are found."""
     monkeypatch.setattr(probes, "_NOTES", 40_000)
     monkeypatch.setattr(probes, "_descriptor_limit", lambda: 64)
-    many = [elfnotes.write(tmp_path / f"{number}.so", 1) for number in range(100)]
-    large = elfnotes.write(tmp_path / "large.so", 1000)
+    many = [elf_notes.write(tmp_path / f"{number}.so", 1) for number in range(100)]
+    large = elf_notes.write(tmp_path / "large.so", 1000)
     for path in [large, *many]:
         os.chown(path, 4711, 4711)
     told = []

@@ -7,7 +7,6 @@ import struct
 import subprocess
 
 import pytest
-from kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine import Targets
@@ -16,6 +15,7 @@ from pydtrace.engine.kernel.kernel_structs import BTF
 from pydtrace.engine.kernel.probes import system_probes
 from pydtrace.engine.kernel.probes.raw_tracepoints import PROVIDERS, KernelInfo, fixed_probes
 from pydtrace.process.syscall_numbers import syscall_numbers
+from tests.support.kernel_harness import DATA, compile_c, pydtrace, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -5,10 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from kernel_harness import ROOT, pydtrace
+
+from tests.support.kernel_harness import pydtrace
+from tests.support.paths import ORACLE
 
 pytestmark = pytest.mark.usefixtures("bpf")
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 NO_FOLDER = 1077  # a descriptor that is not open
 FAILS = f"""import os
 for name, where in (("/", None), ("x", {NO_FOLDER}), ("/proc/nonexistent/x", None)):

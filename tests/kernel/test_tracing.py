@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
-from elfnotes import read_notes
-from kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
 
 from pydtrace.bpf import syscalls
+from tests.support.elf_notes import read_notes
+from tests.support.kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
 
 pytestmark = pytest.mark.usefixtures("bpf")
 WAYS = [(), ("-x", "nop5"), ("-x", "attach=perf")]

@@ -6,11 +6,11 @@ import re
 import subprocess
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
 from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 from pydtrace.program import d_types as t
+from tests.support.kernel_harness import pydtrace
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")

@@ -11,11 +11,11 @@ import subprocess
 import time
 
 import pytest
-import stacks_harness as harness
-from kernel_harness import DATA, PYDTRACE, compile_c
 
 from pydtrace.engine.kernel import uprobe_attach as attach
 from pydtrace.engine.kernel.unwind import bpf_native_unwinder
+from tests.support import stacks_harness as harness
+from tests.support.kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = [
     pytest.mark.usefixtures("bpf"),

@@ -4,9 +4,9 @@ import platform
 import subprocess
 
 import pytest
-from kernel_harness import pydtrace
 
 from pydtrace import _tracer
+from tests.support.kernel_harness import pydtrace
 
 X86_64 = 62
 # Calls each function of the table with the same registers, and prints what is in them afterwards as a number; or the signal.

@@ -9,11 +9,11 @@ import sys
 import zlib
 
 import pytest
-import stacks_harness as harness
-from kernel_harness import PYDTRACE, compile_c
 
 from pydtrace.unwind import python_frame_words
 from pydtrace.unwind.merge_frames import interleave_texts
+from tests.support import stacks_harness as harness
+from tests.support.kernel_harness import PYDTRACE, compile_c
 
 pytestmark = [
     pytest.mark.usefixtures("bpf"),
@@ -191,7 +191,7 @@ def test_ustack_has_them_in_the_place_of_the_interpreter_s(python):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     return compile_c(
-        f"{harness.HERE}/hostile_main.c",
+        f"{harness.STACKS}/hostile_main.c",
         tmp_path_factory.mktemp("hostile") / "hostile",
         "-rdynamic",
     )

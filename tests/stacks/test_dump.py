@@ -11,7 +11,6 @@ import sys
 import time
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace.cli.commands import dump
 from pydtrace.process import proc_threads
@@ -22,8 +21,9 @@ from pydtrace.remote_python.code_objects import Frame
 from pydtrace.remote_python.deadlocks import find_cycles
 from pydtrace.remote_python.line_table import find_line
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from tests.support import stacks_harness as harness
 
-STATES = os.path.join(harness.HERE, "programs", "states.py")
+STATES = os.path.join(harness.STACKS, "programs", "states.py")
 
 
 def dumped(*arguments: object, **options) -> dict:
@@ -197,7 +197,7 @@ def test_what_moves_is_stopped():
 
 # ---- asyncio ----
 
-TASKS = os.path.join(harness.HERE, "programs", "tasks.py")
+TASKS = os.path.join(harness.STACKS, "programs", "tasks.py")
 
 
 def line_of_text(text: str) -> int:

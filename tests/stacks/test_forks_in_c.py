@@ -6,10 +6,12 @@ import re
 import sys
 
 import pytest
-import stacks_harness as harness
+
+from tests.support import stacks_harness as harness
 
 PROGRAM, STORM = (
-    os.path.join(harness.HERE, "programs", name) for name in ("forks_in_c.py", "fork_storm_in_c.py")
+    os.path.join(harness.STACKS, "programs", name)
+    for name in ("forks_in_c.py", "fork_storm_in_c.py")
 )
 
 

@@ -6,9 +6,10 @@ import shutil
 import subprocess
 
 import pytest
-import stacks_harness as harness
 
-PROGRAM = os.path.join(harness.HERE, "programs", "waits.py")
+from tests.support import stacks_harness as harness
+
+PROGRAM = os.path.join(harness.STACKS, "programs", "waits.py")
 
 
 def copied(python, folder):

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
 from pydtrace.process.command import Command
 from pydtrace.unwind.thread_capture import ThreadCapture
+from tests.support import stacks_harness as harness
 
 FREEZERS = (
     ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"),
@@ -231,7 +231,7 @@ def test_a_holder_keeps_nothing_of_its_tracer(spins):
 
 def test_the_end_of_a_command_is_its_parent_s():
     """A thread that was stopped ends: who waits for the command hears of it, though a holder is its ptracer."""
-    command = Command([sys.executable, os.path.join(harness.HERE, "programs", "moves.py")])
+    command = Command([sys.executable, os.path.join(harness.STACKS, "programs", "moves.py")])
     command.start()
     until(lambda: runs(command.pid))
     capture = ThreadCapture(_tracer.Memory(command.pid), child=True)

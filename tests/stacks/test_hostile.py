@@ -9,7 +9,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace.cli.commands.dump import MAX_NAME_CHARACTERS
 from pydtrace.driver import profile_samples
@@ -19,12 +18,13 @@ from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python import code_objects, python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from tests.support import stacks_harness as harness
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     program = str(tmp_path_factory.mktemp("hostile") / "hostile")
-    source = f"{harness.HERE}/hostile_main.c"
+    source = f"{harness.STACKS}/hostile_main.c"
     subprocess.run(
         ["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", "-rdynamic", source, "-o", program],
         check=True,

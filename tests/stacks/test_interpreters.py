@@ -5,8 +5,9 @@ import os
 import time
 
 import pytest
-import stacks_harness as harness
-from test_walk import Reader
+
+from tests.stacks.test_walk import Reader
+from tests.support import stacks_harness as harness
 
 
 @pytest.mark.parametrize("work", ["busy", "sleep"])

@@ -9,12 +9,12 @@ import struct
 import subprocess
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace import _tracer
 from pydtrace.remote_python.remote_python import RemotePython
+from tests.support import stacks_harness as harness
 
-SOURCE = os.path.join(harness.HERE, "layout_main.c")
+SOURCE = os.path.join(harness.STACKS, "layout_main.c")
 COOKIE = b"xdebugpy"
 
 

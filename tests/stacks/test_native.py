@@ -14,7 +14,6 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
@@ -23,8 +22,9 @@ from pydtrace.symbols import elf
 from pydtrace.untrusted import watchdog
 from pydtrace.unwind import dwarf_cfi, native_unwinder, unwind_table
 from pydtrace.unwind.thread_capture import ThreadCopy
+from tests.support import stacks_harness as harness
 
-HERE = harness.HERE
+HERE = harness.STACKS
 
 
 def by_us(pid: int) -> dict[int, list[native_unwinder.NativeFrame]]:

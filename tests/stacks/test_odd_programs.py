@@ -14,10 +14,10 @@ import time
 from collections import Counter
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace.profile.sampler import RUNNING, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
+from tests.support import stacks_harness as harness
 
 WANTED = 30  # samples that are in innermost()
 # What may stand where, outermost first; "?" is what was gone before its name was known to be right.  A greenlet has a stack of its own, which

@@ -17,8 +17,6 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
-import stacks_harness as harness
-from test_profiles import check_speedscope
 
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
@@ -26,8 +24,10 @@ from pydtrace.process.command import Command
 from pydtrace.profile.sampler import ALL, RUNNING, SampledProcess, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.unwind.thread_capture import ThreadCapture
+from tests.support import stacks_harness as harness
+from tests.unit.test_profiles import check_speedscope
 
-SHARES = os.path.join(harness.HERE, "programs", "shares.py")
+SHARES = os.path.join(harness.STACKS, "programs", "shares.py")
 
 
 def counted(lines: str) -> list[tuple[str, int]]:

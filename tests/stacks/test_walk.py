@@ -14,7 +14,6 @@ import time
 from collections import Counter
 
 import pytest
-import stacks_harness as harness
 
 from pydtrace import _tracer
 from pydtrace.remote_python import python_threads
@@ -22,6 +21,7 @@ from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import RemotePython
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
+from tests.support import stacks_harness as harness
 
 THREADS = 20
 
@@ -99,7 +99,7 @@ def stepping(pid: int):
     ask(detach)
 
 
-MOVES = os.path.join(harness.HERE, "programs", "moves.py")
+MOVES = os.path.join(harness.STACKS, "programs", "moves.py")
 
 
 def calls_of(path: str) -> dict[str, dict[str, set[int]]]:
@@ -168,9 +168,12 @@ def test_looks_do_not_go_in_step_with_a_program(tmp_path):
     """The walk over a program in a model, in a loop as long as one look or several: of 37,440 walks few show a stack that never was.
 
     507 did so with two looks at even distances, 249 with four."""
-    program, core = str(tmp_path / "moving"), os.path.join(os.path.dirname(harness.HERE), "..", "c")
+    program, core = (
+        str(tmp_path / "moving"),
+        os.path.join(os.path.dirname(harness.STACKS), "..", "c"),
+    )
     sources = [
-        f"{harness.HERE}/moving_main.c",
+        f"{harness.STACKS}/moving_main.c",
         f"{core}/pystack/python_walk.c",
         f"{core}/pystack/cpython_offsets.c",
     ]

@@ -13,7 +13,7 @@ def tracer(tmp_path_factory):
     """A SiteTracer."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         pytest.skip("host: site_tracer.c is for x86-64 Linux")
-    from site_tracer import SiteTracer
+    from tests.support.site_tracer import SiteTracer
 
     return SiteTracer(str(tmp_path_factory.mktemp("site_tracer")))
 
@@ -34,6 +34,6 @@ def fired(tracer):
 @pytest.fixture(scope="session")
 def formatter(tmp_path_factory):
     """The path of the formatter's test program, which runs under the sanitizers."""
-    import consumer_harness
+    from tests.support.formatter import formatter_process
 
-    return consumer_harness.build(tmp_path_factory.mktemp("format"))
+    return formatter_process.build(tmp_path_factory.mktemp("format"))

@@ -9,8 +9,12 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
-from consumer_cases import CASES
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
+
+from tests.support.formatter.formatter_cases import CASES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(HERE, os.pardir, "oracle", "oracle")

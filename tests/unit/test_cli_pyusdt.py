@@ -9,7 +9,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import elfnotes
 import pytest
 
 import pyusdt
@@ -19,6 +18,7 @@ from pydtrace.cli.commands.list_command import ListedProbe
 from pydtrace.cli.commands.semaphore_reader import SemaphoreReader
 from pydtrace.process import process_names
 from pydtrace.symbols import elf
+from tests.support import elf_notes
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
@@ -304,13 +304,13 @@ sys.stdin.read()
 
 def test_a_process_with_more_probes_than_there_is_room_for(tmp_path, monkeypatch):
     """A file that is mapped by many names is read once; of a process so many bytes of notes are read, and so many files; what is not is told."""
-    first = elfnotes.write(tmp_path / "first.so", 2)
+    first = elf_notes.write(tmp_path / "first.so", 2)
     names = [first, *(tmp_path / f"link{number}.so" for number in range(20))]
     for name in names[1:]:
         os.link(first, name)
     large, last = (
-        elfnotes.write(tmp_path / "large.so", 10_000),
-        elfnotes.write(tmp_path / "last.so", 1),
+        elf_notes.write(tmp_path / "large.so", 10_000),
+        elf_notes.write(tmp_path / "last.so", 1),
     )
     monkeypatch.setattr(list_command, "_MAX_NOTE_BYTES", 500_000)
     with subprocess.Popen(

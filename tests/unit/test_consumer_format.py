@@ -1,10 +1,10 @@
 """printf formats: what dtrace accepts, and its words for what it does not."""
 
 import pytest
-from consumer_cases import type_of
 
 from pydtrace.program import d_types as t
 from pydtrace.program import printf_format as f
+from tests.support.formatter.formatter_cases import type_of
 
 MISMATCH = (
     "printf( ) argument #2 is incompatible with conversion #1 prototype:\n"

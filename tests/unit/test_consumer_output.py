@@ -2,9 +2,10 @@
 
 import os
 
-import consumer_harness as harness
 import pytest
-from consumer_cases import CASES, NAMES
+
+from tests.support.formatter import formatter_process as harness
+from tests.support.formatter.formatter_cases import CASES, NAMES
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
 

@@ -2,13 +2,13 @@
 
 import struct
 
-import consumer_harness as harness
 import pytest
-from consumer_cases import CASES, NAMES, Case, Printf, Trace, header
-from consumer_harness import ACTION, DONE, FAULT, PROBE
 
 from pydtrace.program import formatter_table
 from pydtrace.program import program as p
+from tests.support.formatter import formatter_process as harness
+from tests.support.formatter.formatter_cases import CASES, NAMES, Case, Printf, Trace, header
+from tests.support.formatter.formatter_process import ACTION, DONE, FAULT, PROBE
 
 pytestmark = pytest.mark.own_processes
 

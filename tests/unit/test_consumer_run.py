@@ -8,7 +8,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from consumer_cases import Aggregate, Case, header
 
 from pydtrace import _tracer
 from pydtrace.cli.commands.list_command import NotFound
@@ -24,6 +23,7 @@ from pydtrace.program import d_types as t
 from pydtrace.program import program as p
 from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 from pydtrace.sinks.output_file import Output, OutputError
+from tests.support.formatter.formatter_cases import Aggregate, Case, header
 
 
 class FakeEngine(Engine):

@@ -4,13 +4,13 @@ import random
 import re
 import struct
 
-import consumer_harness as harness
 import pytest
-from consumer_cases import CASES, NAMES, Case, Printf, Trace, header
-from consumer_harness import ACTION, DONE, FAULT, FULL, PROBE
 
 from pydtrace.program import formatter_table
 from pydtrace.program import program as p
+from tests.support.formatter import formatter_process as harness
+from tests.support.formatter.formatter_cases import CASES, NAMES, Case, Printf, Trace, header
+from tests.support.formatter.formatter_process import ACTION, DONE, FAULT, FULL, PROBE
 
 pytestmark = pytest.mark.own_processes
 EINVAL = -22

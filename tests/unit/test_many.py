@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import made_recordings as made
 import pytest
 
 from pydtrace import _tracer
@@ -27,6 +26,7 @@ from pydtrace.hosts.host_messages import RUNNING, Host
 from pydtrace.hosts.request import Request
 from pydtrace.options import Options
 from pydtrace.program import program as p
+from tests.support.made_up import made_recordings as made
 
 pytestmark = pytest.mark.own_processes
 

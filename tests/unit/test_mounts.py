@@ -1,4 +1,4 @@
-"""The tests' own /tmp: a checkout that lies below it stays there (tests/mounts.py)."""
+"""The tests' own /tmp: a checkout that lies below it stays there (tests/support/mounts.py)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import mounts
 import pytest
+
+from tests.support import mounts
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
 

@@ -11,7 +11,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from made_up_aggregations import World
 from prometheus_client import exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,6 +24,7 @@ from pydtrace.results.aggregation_values import bucket_bounds
 from pydtrace.sinks.metrics import metrics_sink, prometheus_model
 from pydtrace.sinks.metrics.metrics_http import MetricsServer
 from pydtrace.sinks.output_file import Output
+from tests.support.made_up.made_aggregations import World
 
 pytestmark = pytest.mark.own_processes
 

@@ -12,7 +12,6 @@ from itertools import accumulate
 from types import SimpleNamespace
 
 import pytest
-from made_up_aggregations import World
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.sdk.trace import TracerProvider
@@ -22,6 +21,7 @@ from pydtrace.sinks.http import bounded_http
 from pydtrace.sinks.metrics import prometheus_model
 from pydtrace.sinks.otel import otlp_exporters, otlp_sink, spans_sink
 from pydtrace.sinks.otel.otlp_metrics import MetricsConverter
+from tests.support.made_up.made_aggregations import World
 
 pytestmark = pytest.mark.own_processes
 OK = b"HTTP/1.1 200 OK\r\n"

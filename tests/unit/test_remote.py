@@ -10,7 +10,6 @@ import sys
 from time import process_time
 from types import SimpleNamespace
 
-import installed
 import pytest
 
 from pydtrace.aggregation.int64 import wrap_int64
@@ -28,6 +27,7 @@ from pydtrace.hosts.record_order import RecordOrder
 from pydtrace.program import program
 from pydtrace.program.program import AggDef
 from pydtrace.results import records
+from tests.support import pip_packages
 
 pytestmark = pytest.mark.own_processes
 
@@ -97,7 +97,7 @@ def test_cluster_shell_itself(tmp_path):
     (tmp_path / "groups.conf").write_text(
         '[Main]\ndefault: mine\n[mine]\nmap: [ $GROUP = web ] && echo "web[1-3]"\nlist: echo web\n'
     )
-    folder = installed.folder_of(
+    folder = pip_packages.folder_of(
         os.path.join(os.path.dirname(__file__), "clustershell_readers.txt"), depends=True
     )
     ask = "import sys\nfrom pydtrace.hosts.hostlist import BadHostList, parse_hosts\ntry: print(*parse_hosts(sys.argv[1]))\nexcept BadHostList as error: print(error)"

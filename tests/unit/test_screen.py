@@ -2,9 +2,8 @@
 
 from types import SimpleNamespace
 
-from view_cases import percentiles, quantize, watched
-
 from pydtrace.sinks.live import terminal_view
+from tests.support.made_up.made_live_views import percentiles, quantize, watched
 
 
 def rows(*sums):

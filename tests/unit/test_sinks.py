@@ -8,7 +8,6 @@ import struct
 from types import SimpleNamespace
 
 import pytest
-from consumer_cases import header
 
 from pydtrace.consumer.record_queue import RecordQueue
 from pydtrace.dlang.compile import Compiler, default_macros
@@ -25,6 +24,7 @@ from pydtrace.sinks.json_sink import JsonSink
 from pydtrace.sinks.output_file import Output, OutputError
 from pydtrace.sinks.parquet_sink import ParquetSink
 from pydtrace.sinks.tee import Tee
+from tests.support.formatter.formatter_cases import header
 
 SCRIPT = b'BEGIN { printf("who=%s n=%d", "", 0); } BEGIN { @a[1] = count(); clear(@a); trace(7); }'
 FAULT = header(1 | p.RECORD_FAULT, p.FAULT_RECORD_SIZE) + struct.pack("=IIQ", p.FAULT_DIVZERO, 3, 0)

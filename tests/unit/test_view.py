@@ -10,11 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf, nan
 
 import pytest
-from view_cases import FULL, count, percentiles, quantize, real_sum, watched
 
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.results.aggregation_values import Number
 from pydtrace.sinks.live import live_model, terminal_view, view_json
+from tests.support.made_up.made_live_views import (
+    FULL,
+    count,
+    percentiles,
+    quantize,
+    real_sum,
+    watched,
+)
 
 pytestmark = pytest.mark.own_processes
 

@@ -13,13 +13,20 @@ from math import inf, isfinite, nan
 from types import SimpleNamespace
 
 import pytest
-from view_cases import FULL, Aggregates, count, quantize, real_sum, watched
 
 from pydtrace.engine import EngineError
 from pydtrace.program.trace_clock import Clock
 from pydtrace.sinks.http import connection_limit
 from pydtrace.sinks.live import view_json, web_sink
 from pydtrace.sinks.output_file import Output
+from tests.support.made_up.made_live_views import (
+    FULL,
+    Aggregates,
+    count,
+    quantize,
+    real_sum,
+    watched,
+)
 
 pytestmark = pytest.mark.own_processes
 HOSTILE = "</script><script>document.title='x'</script>\x1b[2J\udcff"

@@ -6,9 +6,8 @@ import subprocess
 
 from pydtrace.dtrace_text import aggregation_text
 from pydtrace.program import formatter_table
+from tests.support.paths import ROOT
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.join(HERE, os.pardir, os.pardir)
 QUIET, TESTING, RAWBYTES, FLOW = 1, 2, 4, 8
 DONE, FULL, PROBE, ACTION, FAULT = range(5)
 SOURCES = (
@@ -25,12 +24,12 @@ def build(folder):
     """Compile the harness into a folder; its path."""
     program = os.path.join(folder, "format_main")
     subprocess.run(
-        ["python3", os.path.join(TOP, "c", "generators", "generate_program.py")], check=True
+        ["python3", os.path.join(ROOT, "c", "generators", "generate_program.py")], check=True
     )
     subprocess.run(
         [os.environ.get("CC", "gcc"), "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Ic", *SOURCES,
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o", program],
-        cwd=TOP, check=True,
+        cwd=ROOT, check=True,
     )  # fmt: skip
     return program
 

@@ -6,14 +6,21 @@ own.  The clauses are BEGIN's and END's; or, where there are events, of the prob
 of each: the real dtrace makes one eBPF program of all clauses of a probe, and the kernel takes no large ones.
 """
 
-from coverage_table import LEAST
-from random_mixed import DECLARATIONS as MIXED_DECLARATIONS
-from random_mixed import SORTS, Mixed
-from random_types import DECLARATIONS as TYPE_DECLARATIONS
-from random_types import KEYS, Typed, declarations
-from random_values import EDGES, OURS, STRING_FUNCTIONS, TYPES, WORDS, Values, literal
-
 from pydtrace.program import d_types as t
+from tests.support.random_programs.coverage_table import LEAST
+from tests.support.random_programs.random_mixed import DECLARATIONS as MIXED_DECLARATIONS
+from tests.support.random_programs.random_mixed import SORTS, Mixed
+from tests.support.random_programs.random_types import DECLARATIONS as TYPE_DECLARATIONS
+from tests.support.random_programs.random_types import KEYS, Typed, declarations
+from tests.support.random_programs.random_values import (
+    EDGES,
+    OURS,
+    STRING_FUNCTIONS,
+    TYPES,
+    WORDS,
+    Values,
+    literal,
+)
 
 DECLARATIONS = """\
 #pragma D option quiet

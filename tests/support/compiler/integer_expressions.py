@@ -4,9 +4,8 @@ The C computes with int64_t and uint64_t what D computes in its 64-bit registers
 sign of the type that D gives it, variables and casts cut to their own types, everything else is C's.
 """
 
-from trees import binary, cast, num, ternary, unary, var, variable
-
 from pydtrace.program import d_types as t
+from tests.support.compiler.typed_trees import binary, cast, num, ternary, unary, var, variable
 
 TYPES = [
     t.CHAR,

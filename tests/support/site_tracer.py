@@ -11,9 +11,8 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-import elfnotes
-
 import pyusdt._core
+from tests.support import elf_notes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_ARGS, MAX_TEXT, MAX_EVENTS = 12, 2048, 4096
@@ -103,8 +102,8 @@ class SiteTracer:
         self.events = (RawEvent * MAX_EVENTS).in_dll(self.library, "events")
         self.count = ctypes.c_uint.in_dll(self.library, "event_count")
         module = pyusdt._core.__file__
-        self.notes = {note.name: note for note in elfnotes.read_notes(module)}
-        self.bias = elfnotes.load_bias(module)
+        self.notes = {note.name: note for note in elf_notes.read_notes(module)}
+        self.bias = elf_notes.load_bias(module)
 
     def semaphore(self, probe: str) -> int:
         return ctypes.c_uint16.from_address(self.notes[probe].semaphore + self.bias).value

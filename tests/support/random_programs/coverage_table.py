@@ -8,7 +8,9 @@ import datetime
 import os
 import platform
 
-RUNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs.tsv")
+from tests.support.paths import TESTS
+
+RUNS = os.path.join(TESTS, "differential", "runs.tsv")
 LEAST = 50  # what is demanded of each row
 _TITLES = {
     "operator": "Operators by the type of their operands",

@@ -33,9 +33,9 @@ from pydtrace.bpf.syscalls import (
     prog_test_run,
 )
 from pydtrace.program.program import MapDef
+from tests.support.paths import ROOT, TESTS
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+BPF_TESTS = os.path.join(TESTS, "bpf")
 C = os.path.join(ROOT, "c")
 PUBLIC = os.path.join(os.path.dirname(C), "include")
 SOURCES = [
@@ -131,7 +131,7 @@ def build(path, main, flags=(), compiler="gcc", sources=None, include=C):
             PUBLIC,
             "-o",
             path,
-            os.path.join(HERE, main),
+            os.path.join(BPF_TESTS, main),
             *sources,
         ],
         check=True,

@@ -19,7 +19,9 @@ import tempfile
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from tests.support.paths import TESTS
+
+STACKS = os.path.join(TESTS, "stacks")
 PYUSDT, PYDTRACE = (
     os.path.join(os.path.dirname(sys.executable), name) for name in ("pyusdt", "pydtrace")
 )
@@ -77,7 +79,13 @@ class Subject:
 
 @contextlib.contextmanager
 def running(python: str, program: str, *arguments: object, prefix: tuple[str, ...] = ()):
-    command = [*prefix, python, "-u", os.path.join(HERE, "programs", program), *map(str, arguments)]
+    command = [
+        *prefix,
+        python,
+        "-u",
+        os.path.join(STACKS, "programs", program),
+        *map(str, arguments),
+    ]
     with started(command) as subject:
         yield subject
 

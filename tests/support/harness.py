@@ -16,11 +16,12 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-PROGRAMS = os.path.join(HERE, "programs")
+from tests.support import paths
+
+ROOT, ORACLE = paths.ROOT, paths.ORACLE
+INTEGRATION = os.path.join(paths.TESTS, "integration")
+PROGRAMS = os.path.join(INTEGRATION, "programs")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 # the CPythons that `make test-long` goes through, by the fixture python_of
 VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "without the GIL"]
 # what a fresh checkout would not have

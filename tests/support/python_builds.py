@@ -4,7 +4,7 @@ In:      the paths of interpreters, with their headers.
 Out:     ROOM, a folder for PYTHONPATH: the tree's own Python files, and the extensions of each interpreter that was asked for.
 Always:  built once a source (20 seconds each), in build/; two that build at once wait for each other.
 
-`python builds.py 3.14 3.15` does it beforehand.
+`python python_builds.py 3.14 3.15` does it beforehand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import sysconfig
 
-import harness
+from tests.support import harness
 
 ROOM = os.path.join(harness.ROOT, "build", "pythons", "room")
 PACKAGES = ("pyusdt", "pydtrace")

@@ -10,8 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+from tests.support import paths
+
+ROOT = Path(paths.ROOT)
+C_TESTS = Path(paths.TESTS) / "c"
 CORE = [
     "shared/fsuid",
     "shared/rundir",
@@ -80,7 +82,7 @@ class Build:
         self.folder, self.sanitize = folder, sanitize
 
     def options(self, variant):
-        return [*FLAGS, *VARIANTS[variant], f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{HERE}"]
+        return [*FLAGS, *VARIANTS[variant], f"-I{ROOT}/include", f"-I{ROOT}/c", f"-I{C_TESTS}"]
 
     def objects(self, variant="plain"):
         """The core, to link with."""
@@ -102,7 +104,7 @@ class Build:
         if not program.exists():
             objects = self.objects(variant)
             subprocess.run(
-                ["gcc", *self.options(variant), HERE / f"{name}.c", *objects, "-o", program],
+                ["gcc", *self.options(variant), C_TESTS / f"{name}.c", *objects, "-o", program],
                 check=True,
             )
         return str(program)
@@ -118,7 +120,7 @@ class Build:
                     "gcc",
                     *self.options(variant),
                     "-shared",
-                    HERE / f"{name}.c",
+                    C_TESTS / f"{name}.c",
                     *objects,
                     "-o",
                     library,

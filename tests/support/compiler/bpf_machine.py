@@ -19,8 +19,8 @@ from pydtrace.dtrace_text import aggregation_text as consumer_aggregations
 from pydtrace.dtrace_text import runtime_errors as consumer_faults
 from pydtrace.program import formatter_table as consumer_table
 from pydtrace.program import program as p
+from tests.support.paths import ROOT
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 USER_BASE = 0x7F0000000000  # where the event's strings are said to be
 EFAULT = 14
 

@@ -9,8 +9,9 @@ import socket
 import subprocess
 import tempfile
 
-import harness
 import pytest
+
+from tests.support import harness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-import harness
+from tests.support import harness
 
 # /opt itself stays as it is: the interpreter may be in it
 MAKE = """

@@ -5,10 +5,10 @@ In: folders.  Out: shell commands.  Always: this checkout stays where it is, tho
 
 from __future__ import annotations
 
-import os
 import shlex
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from tests.support.paths import ROOT
+
 _ASIDE = "/mnt"
 
 

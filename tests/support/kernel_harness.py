@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-DATA = os.path.join(HERE, "data")
+from tests.support.paths import TESTS
+
+DATA = os.path.join(TESTS, "kernel", "data")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 
 

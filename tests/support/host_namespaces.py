@@ -9,8 +9,9 @@ import re
 import signal
 import subprocess
 
-import harness
 import pytest
+
+from tests.support import harness
 
 PATIENT = ["-x", "hostwait=110s"]  # a busy machine
 FOREVER = """import os, sys, time, pyusdt

@@ -7,14 +7,14 @@ import glob
 import os
 import time
 
-from machine import Machine
-
 from pydtrace.bpf.map_kinds import KINDS
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import TAGS, CompileError
 from pydtrace.options import Options
+from tests.support.compiler.bpf_machine import Machine
+from tests.support.paths import ROOT, TESTS
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+DLANG = os.path.join(TESTS, "dlang")
 WORDS = b"""BEGIN END tick-1s pyusdt$target:::n0 { } ( ) [ ] / , ; : ? = += ++ -- + - * % ^^ && || ! ~ & | << >>
 == != < <= -> . ... @ @a self this int char string unsigned long struct enum union typedef inline translator
 sizeof stringof offsetof xlate x y a arg0 pid execname timestamp trace printf count quantize exit copyinstr
@@ -27,12 +27,11 @@ _ROOM = 64 << 20  # bytes of a program's maps up to which it is run here
 
 def scripts():
     """The texts that mutations begin with: what the tests compile, and what is there to deploy."""
-    root = os.path.dirname(os.path.dirname(HERE))
     patterns = [
-        os.path.join(HERE, "cases", "*.d"),
-        os.path.join(HERE, "errors", "*.d"),
-        os.path.join(HERE, "robust", "*.d"),
-        os.path.join(root, "scripts", "*.d"),
+        os.path.join(DLANG, "cases", "*.d"),
+        os.path.join(DLANG, "errors", "*.d"),
+        os.path.join(DLANG, "robust", "*.d"),
+        os.path.join(ROOT, "scripts", "*.d"),
     ]
     found = []
     for path in sorted(path for pattern in patterns for path in glob.glob(pattern)):

@@ -1,0 +1,1 @@
+"""The tests, a package: what several of them need is imported from tests.support, wherever the checkout lies."""
