@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pydtrace.profile.flamegraph import WIDTH, render_flamegraph
-from pydtrace.profile.stack_profile import FrameKey, Profile
+from pydtrace.profile.frame_key import FrameKey
+from pydtrace.profile.stack_profile import Profile
 from tests.support import chromium, harness
 
 pytestmark = chromium.MARKS

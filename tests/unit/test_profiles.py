@@ -14,8 +14,9 @@ from pydtrace.profile import profile_table
 from pydtrace.profile import stack_profile as profiles
 from pydtrace.profile.flamegraph import TOP, WIDTH, render_flamegraph
 from pydtrace.profile.folded import fold_stacks
+from pydtrace.profile.frame_key import FrameKey, pseudo_frame
 from pydtrace.profile.speedscope import make_speedscope
-from pydtrace.profile.stack_profile import RUNNING_THREADS, FrameKey, Profile, pseudo_frame
+from pydtrace.profile.stack_profile import RUNNING_THREADS, Profile
 
 MAIN, WORK, LEAF = (FrameKey((name, "/app.py", None)) for name in ("main", "work", "leaf"))
 NASTY = FrameKey(("<script>a;b</script>\n\x1b", "\"'&.py", 3))

@@ -14,8 +14,8 @@ import os
 import time
 
 from pydtrace.process.identity import is_alive
+from pydtrace.profile.frame_key import FrameKey, pseudo_frame
 from pydtrace.profile.sampler import ThreadFinder
-from pydtrace.profile.stack_profile import FrameKey, pseudo_frame
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import ProcessNotFound, RemotePython, StackReadError

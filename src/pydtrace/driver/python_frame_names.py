@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from pydtrace.profile.stack_profile import FrameKey, pseudo_frame
+from pydtrace.profile.frame_key import FrameKey, pseudo_frame
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import (
     ProcessNotFound,

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from pydtrace.process.maps import Mapping
-from pydtrace.profile.stack_profile import FrameKey
+from pydtrace.profile.frame_key import FrameKey
 from pydtrace.program import program as p
 
 TYPE_CHECKING = False

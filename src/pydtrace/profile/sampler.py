@@ -22,7 +22,8 @@ from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.unwind.native_unwinder import interleave_frames
 from pydtrace.unwind.thread_capture import ThreadCapture
 
-from .stack_profile import RUNNING_THREADS, FrameKey, pseudo_frame
+from .frame_key import FrameKey, pseudo_frame
+from .stack_profile import RUNNING_THREADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

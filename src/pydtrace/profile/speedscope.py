@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .stack_profile import FrameKey, Profile, Stack
+    from .frame_key import FrameKey
+    from .stack_profile import Profile, Stack
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

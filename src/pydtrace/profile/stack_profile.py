@@ -8,16 +8,17 @@ of them: tasks, tags) and of places have TEXT characters each.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
+
+from .frame_key import FrameKey, pseudo_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Stack = tuple["FrameKey", ...]
+    Stack = tuple[FrameKey, ...]
 
 RUNNING_THREADS = "running threads"  # what a profile is of, in words
 MAX_FRAMES = 1 << 22  # frames of all the different stacks together
@@ -29,45 +30,6 @@ MAX_TEXT = (
 NAME_OVERHEAD = (
     64  # characters that a name counts as beside its own: one without any takes room, too
 )
-
-_WITH_LINE = re.compile(r"(.*?) \((.*):(\d+)\)", re.DOTALL)
-
-
-class FrameKey(tuple[str, str, "int | None"]):
-    """(function, file, line): a function in a stack; line None: the function as a whole."""
-
-    __slots__ = ()
-
-    @classmethod
-    def parse_text(cls, text: str) -> FrameKey:
-        """Of a text with a line."""
-        found = _WITH_LINE.fullmatch(text)
-        return cls((found[1], found[2], int(found[3])) if found else (text, "", None))
-
-    @property
-    def function(self) -> str:
-        return self[0]
-
-    @property
-    def file(self) -> str:
-        return self[1]
-
-    @property
-    def line(self) -> int | None:
-        return self[2]
-
-    @property
-    def text(self) -> str:
-        """As all outputs show it; what is no function of a file has a name in brackets."""
-        function, file, line = self
-        where = f"{file}:{line}" if line is not None else file
-        return f"{function} ({where})" if file else function
-
-
-def pseudo_frame(what: str) -> FrameKey:
-    """What stands in a stack in the place of what could not be seen."""
-    return FrameKey((f"[{what}]", "", None))
-
 
 LEFT_OUT_FRAME = pseudo_frame("left out")
 

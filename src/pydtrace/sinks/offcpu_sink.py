@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pydtrace.driver.sink import Sink
-from pydtrace.profile.stack_profile import FrameKey, pseudo_frame
+from pydtrace.profile.frame_key import FrameKey, pseudo_frame
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import RemotePython
