@@ -1,12 +1,10 @@
-"""site_tracer.c for tests: what a USDT tracer sees of the probes of this process.
-
-In: names of probes. Out: an Event a hit. Always: what is attached is detached at the end of the `with` block.
-"""
+"""site_tracer.c for tests: what a USDT tracer sees of the probes of this process, an Event for each hit."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import os
 import subprocess
 from collections.abc import Iterator
@@ -34,6 +32,20 @@ REGISTERS = {
     "rax": 13,
     "rcx": 14,
 }
+
+
+def find_tracers() -> list[str]:
+    """The processes that have a uprobe attached, or another perf event or link of BPF: "PID COMMAND"."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/fd"):
+        with contextlib.suppress(OSError):
+            files = {os.readlink(entry.path) for entry in os.scandir(path)}
+            if files & {"anon_inode:[perf_event]", "anon_inode:bpf_link", "anon_inode:bpf-link"}:
+                process = os.path.dirname(path)
+                with open(f"{process}/cmdline", "rb") as file:
+                    command = file.read().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{os.path.basename(process)} {command}")
+    return found
 
 
 class Site(ctypes.Structure):
@@ -126,7 +138,11 @@ class SiteTracer:
 
     @contextlib.contextmanager
     def attached(self, *probes: str) -> Iterator[list[Event]]:
-        """The events, complete at the end of the block (or after collect())."""
+        """The events, complete at the end of the block (or after collect()).
+
+        The kernel changes a semaphore without an atomic instruction: a tracer of all processes that comes or goes at this
+        moment makes ours lose its count, and all later tests of this process would fail.  So this one fails, and names it.
+        """
         self.count.value = 0
         self.attached_probes, self.collected = probes, []
         for i, probe in enumerate(probes):
@@ -137,6 +153,16 @@ class SiteTracer:
             for i in range(len(probes)):
                 assert self.library.detach(i) == 0
             self.collect()
+            for probe in probes:
+                self._require_no_tracer(probe)
+
+    def _require_no_tracer(self, probe: str) -> None:
+        counter = ctypes.c_uint16.from_address(self.notes[probe].semaphore + self.bias)
+        tracers = find_tracers()
+        if counter.value and not tracers:
+            left, counter.value = counter.value, 0
+            raise AssertionError(f"the semaphore of {probe} was left at {left}, and nobody traces")
+        assert not counter.value, f"{probe} is traced by others: {tracers}"
 
     def collect(self) -> list[Event]:
         """What was hit since the last call, now in the list of attached()."""
