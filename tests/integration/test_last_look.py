@@ -180,3 +180,19 @@ def test_what_reads_an_aggregation_waits_for_no_further_event(traced):
         said(process, "fired")
         process.wait(20)
         assert [session.delivered() for _ in portions(session.engine)] == [1, 2, 3, 4, 5]
+
+
+def test_no_tick_is_later_than_the_end(traced, monkeypatch):
+    """A replay fires END at the end that was written down, and no tick after it: so does the session itself."""
+    session = traced('tick-1ms { @["tick"] = max(timestamp); } END { @["end"] = max(timestamp); }')
+    monkeypatch.setattr(session.engine, "_check_command", lambda: time.sleep(0.05))
+    session.engine.poll(0.01)
+    session.engine.end()
+    items = session.engine.items(session._program.aggregations[0].map)
+    last = {
+        bytes(key).rstrip(b"\0"): int.from_bytes(value[-8:], sys.byteorder) for key, value in items
+    }
+    tick, end = (
+        next(value for key, value in last.items() if name in key) for name in (b"tick", b"end")
+    )
+    assert 0 < tick <= end

@@ -628,13 +628,14 @@ class EmbeddedEngine(Engine):
         )
 
     def _run_batch(self, when: int) -> bool:
-        """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick.
-        Was there something, of events and of ticks up to `when`?"""
+        """Of a session that is stopped: run the clauses on a batch of its events, of those up to the next tick, and that tick
+        unless it is later than `when`, since END's time is that.  Was there something?"""
         due = self._next_due()
+        wanted = due is not None and (due[1] is None or due[0] <= when)
         n = self._deliver_events(due[0] if due else END_OF_TIME)
-        if due and time.monotonic_ns() >= due[0] and n < BATCH and not self.exiting:
+        if due and wanted and n < BATCH and not self.exiting:
             self._run_due(*due)
-        return n > 0 or (due is not None and due[0] <= when)
+        return n > 0 or wanted
 
     def warnings(self) -> list[str]:
         """What the session has found out since it was asked last, and at the end that there was nobody to trace."""
