@@ -5,7 +5,7 @@
  *   (_Py_DebugOffsets), which are untrusted beyond PYUSDT_PYTHON_FARTHEST. An unknown version has
  *   no layout.
  * - 0: this version has no such field. Fields that may be at 0 are in every version.
- * - tests/stacks/test_layouts.py compares the table with the headers of the CPythons that are
+ * - tests/stacks/test_cpython_offsets.py compares the table with the headers of the CPythons that are
  *   installed.
  */
 #ifndef PYUSDT_PYSTACK_CPYTHON_OFFSETS_H

@@ -3,7 +3,7 @@
  *
  * - Only the holder of the lock (flock) of NN.session clears bits of slot NN or withdraws its
  *   `wanted`. That is the session itself while it lives, and whoever cleans up after its death.
- *   tests/model/session.pml checks this rule.
+ *   tests/spin/session.pml checks this rule.
  */
 #ifndef PYUSDT_SESSION_SLOT_H
 #define PYUSDT_SESSION_SLOT_H

@@ -1,4 +1,4 @@
-/* Runs bytecode cases for test_bytecode.py: requests on stdin, what happened on stdout, as text.
+/* Runs bytecode cases for test_bytecode_cases.py: requests on stdin, what happened on stdout, as text.
  *
  * A request is u32s and bytes in the host's order: number of maps, 4 u32s each; number of slots,
  * 8 bytes each; then four blocks, a u32 length and the bytes: context, user memory (readable at

@@ -1,4 +1,4 @@
-/* Defines a provider while another thread is on a slow path for longer than one waits for it, for test_busy.py.
+/* Defines a provider while another thread is on a slow path for longer than one waits for it, for test_provider_race.py.
  *
  * Prints "in the table" where sessions can see the probe all the same. */
 #define _GNU_SOURCE

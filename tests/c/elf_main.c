@@ -1,4 +1,4 @@
-/* Writes provider objects for test_elf.py: elf_main x86_64|aarch64 FILE PROVIDER [PROBE TYPES]…  TYPES: hex bytes. */
+/* Writes provider objects for test_elf_write.py: elf_main x86_64|aarch64 FILE PROVIDER [PROBE TYPES]…  TYPES: hex bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

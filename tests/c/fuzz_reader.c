@@ -7,7 +7,7 @@
  *   event and ended by a NUL), and counted: delivered, out of order.
  * - Each input starts from the same control file and an empty ring.
  *
- *     clang -fsanitize=fuzzer,address,undefined … ; ./fuzz_reader -handle_bus=0 CORPUS   (test_fuzz.py does it)
+ *     clang -fsanitize=fuzzer,address,undefined … ; ./fuzz_reader -handle_bus=0 CORPUS   (test_libfuzzer.py does it)
  */
 #define _GNU_SOURCE
 #include <errno.h>

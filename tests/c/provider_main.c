@@ -1,4 +1,4 @@
-/* Defines a provider, hits its sites and fires its probes, for test_aarch64.py: provider_main. Prints the object's path. */
+/* Defines a provider, hits its sites and fires its probes, for test_core_aarch64.py: provider_main. Prints the object's path. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Prints a recording, one event a line: replay_main FILE. For test_recordings.py, which reads it in its own way, too, and runs
+ * Prints a recording, one event a line: replay_main FILE. For test_recording_readers.py, which reads it in its own way, too, and runs
  * this on another processor.
  */
 #include <fcntl.h>

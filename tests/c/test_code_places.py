@@ -27,7 +27,7 @@ from tests.support.core.code_locations import (
     wait_until,
 )
 
-COUNT = '{ this->by = "events"; @[probemod, probefunc, probename] = count(); }'  # what only counts: test_counting.py
+COUNT = '{ this->by = "events"; @[probemod, probefunc, probename] = count(); }'  # what only counts: test_in_target_count.py
 HEADER_PLACES = (
     100  # offsets in a control file's header: where the table of places is, and how many there are
 )

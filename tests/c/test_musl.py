@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.c.test_aarch64 import target_sources
+from tests.c.test_core_aarch64 import target_sources
 from tests.support.core.programs import C_TESTS, ROOT
 
 KERNEL_HEADERS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.c.test_aarch64 import target_sources
+from tests.c.test_core_aarch64 import target_sources
 from tests.support.core.programs import C_TESTS, ROOT
 
 NOBODY = 65534

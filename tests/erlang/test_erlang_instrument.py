@@ -141,7 +141,7 @@ def test_what_no_library_says(node, trace):
 
 
 def test_other_events(node, trace):
-    """The lists, and names that the program gives. On OTP 27 and later all: test_erlang_other_otp.py."""
+    """The lists, and names that the program gives. On OTP 27 and later all: test_erlang_newer_otp.py."""
     assert rows(trace(EVENTS, node("everything", 20))) == [
         "210",
         "phoenix.endpoint.stop 20",

@@ -1,4 +1,4 @@
-"""Each script of scripts/erl-*.d over work of programs/ that knows its own counts; test_erlang_other_otp.py runs them on newer OTPs."""
+"""Each script of scripts/erl-*.d over work of programs/ that knows its own counts; test_erlang_newer_otp.py runs them on newer OTPs."""
 
 from __future__ import annotations
 

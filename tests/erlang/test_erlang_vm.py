@@ -1,6 +1,6 @@
 """The emulator's own probes: OTP's example scripts, unchanged, over work that knows its own counts; and what keeps a node safe.
 
-The same on newer OTPs: test_erlang_other_otp.py takes SCRIPTS.
+The same on newer OTPs: test_erlang_newer_otp.py takes SCRIPTS.
 """
 
 from __future__ import annotations

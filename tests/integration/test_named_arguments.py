@@ -91,7 +91,7 @@ def refused(pydtrace, pid, script, *options):
 
 @pytest.mark.parametrize("options", [(), ("-x", "pyusdt")])
 def test_names_and_types_in_d(program, options):
-    """tests/kernel/test_named_arguments.py: by the other engine."""
+    """tests/kernel/test_kernel_named_arguments.py: by the other engine."""
     got = traced(program, CLAUSE, "-x", "engine=embedded", *options)
     lines = [line for line in got.stdout.split("\n") if line.startswith("[")]
     assert (got.status, got.stderr, lines) == (0, "", PRINTED), got

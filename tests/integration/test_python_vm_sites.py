@@ -16,7 +16,7 @@ import sys
 
 import pytest
 
-from tests.integration.test_python_vm_in import table_of
+from tests.integration.test_python_vm_injection import table_of
 from tests.support import harness
 
 MARKS = os.path.join(harness.PROGRAMS, "vm_marks.py")

@@ -20,7 +20,7 @@ import pytest
 from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.xdist_group(
-    "integration/test_python_vm_in"
+    "integration/test_python_vm_injection"
 )  # who builds for other versions, too
 FOLDER, COUNTING = (
     os.path.join(harness.PROGRAMS, "vm_tools"),

@@ -176,7 +176,7 @@ def test_by_attach(environment, name):
     """Nothing of pyusdt is in the server until its tracer comes."""
     python, port = f"{environment}/python", free_port()
     if version_of(python) < (3, 14):
-        pytest.skip("host: this CPython lets nobody in (test_python_vm_in.py, what it says)")
+        pytest.skip("host: this CPython lets nobody in (test_python_vm_injection.py, what it says)")
     with (
         serving([python, *of_python(name, port)], port) as pid,
         ended(tracing(name, "--attach", "-p", str(worker_of(pid)), python=python)) as tracer,

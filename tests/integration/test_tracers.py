@@ -1,7 +1,7 @@
 """Every tracer on a live process: the values of user_trace-i4s4 (with the tag), user_trace-n950 and a provider of its
 own, and the semaphores up while it is attached and down when it has gone. What only lists must list all three.
 
-The process is programs/telling.py. test_sites.py has the layout of sites and notes, and each tracer's own corners."""
+The process is programs/telling.py. test_probe_sites.py has the layout of sites and notes, and each tracer's own corners."""
 
 from __future__ import annotations
 

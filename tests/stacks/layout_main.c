@@ -1,4 +1,4 @@
-/* What the headers of a CPython say about the offsets in c/pystack/cpython_offsets.h: "name offset" lines, for test_layouts.py. */
+/* What the headers of a CPython say about the offsets in c/pystack/cpython_offsets.h: "name offset" lines, for test_cpython_offsets.py. */
 #define Py_BUILD_CORE_MODULE 1
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -1,6 +1,6 @@
 """What keywords trace(), watch(), atrace() and awatch() take, for type checkers.
 
-Always: the options are those of options.py that are not refused: tests/api/test_typing.py compares.
+Always: the options are those of options.py that are not refused: tests/api/test_api_types.py compares.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A Case is data: statements with known values.  From the one description come the D source (for the
 oracle), the compiled program's plain data with its records (for the formatter) and the aggregations'
-contents.  tests/unit/consumer/*.r is what the oracle printed for the cases of CASES, recorded by
-`python tests/unit/record_consumer.py`.
+contents.  tests/unit/dtrace_output/*.r is what the oracle printed for the cases of CASES, recorded by
+`python tests/unit/record_dtrace_output.py`.
 """
 
 import struct

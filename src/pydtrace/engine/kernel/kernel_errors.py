@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydtrace.bpf.syscalls import ProgramRejected
     from pydtrace.program.program import Clause, Program
 
-# Found by test (tests/kernel/test_privileges.py): what each step wants.  CAP_SYS_ADMIN has them all.
+# Found by test (tests/kernel/test_capabilities.py): what each step wants.  CAP_SYS_ADMIN has them all.
 CAPABILITIES = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21}
 _STEPS = {
     "map": ("make a map", ("CAP_BPF",)),
