@@ -124,6 +124,9 @@ def test_where_fdinfo_says_less_the_link_is_asked(program):
     end(tracer)
 
 
+@pytest.mark.xdist_group(
+    "everywhere"
+)  # its tracer is attached to the other workers' processes, too
 def test_what_is_for_all_processes_is_told_of_the_tracer(program):
     with tracers.RunStatistics():
         looks = top.ActivitySampler(True)
