@@ -29,7 +29,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
-
 from tests.support.conformance import kernel_settings
 from tests.support.conformance.suite import MACHINE, Case
 

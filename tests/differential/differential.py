@@ -26,7 +26,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
-
 from tests.support.random_programs import random_clauses
 from tests.support.random_programs.random_clauses import Generator, probe_of
 from tests.support.random_programs.random_types import ARGUMENTS

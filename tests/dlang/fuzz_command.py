@@ -20,7 +20,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
-
 from tests.support.compiler.arbitrary_text import WORDS, scripts
 
 CPU_SECONDS, WALL_SECONDS, MEGABYTES = 10, 120, 500

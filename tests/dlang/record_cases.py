@@ -1,33 +1,23 @@
-"""Record what the real dtrace does with cases/tst.*.d: cases/NAME.r.
+"""Record what the real dtrace does with cases/tst/*/tst.*.d: the .r file beside each.
 
     python tests/dlang/record_cases.py [NAME …]      (as root; see tests/oracle/oracle)
-    python tests/dlang/record_cases.py --random SEED COUNT      make cases/tst.random-SEED.d, and record it
+    python tests/dlang/record_cases.py --random SEED COUNT      make cases/tst/integers/tst.random-SEED.d, and record it
 
 A .r file: the exit status, then the run-time errors without their pc, then an empty line, then the
 standard output.  CPU numbers are masked, since they are not the script's.
 """
 
-import glob
 import os
 import random
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-ORACLE = os.path.join(HERE, os.pardir, "oracle", "oracle")
-SCRIPTS = sorted(glob.glob(os.path.join(HERE, "cases", "tst.*.d")))
-
-
-def expectation(status, errors, output):
-    """The text of a .r file."""
-    errors = [re.sub(r" at BPF pc \d+$", "", line) for line in errors]
-    output = re.sub(r"(?m)^ +\d+( +1 +:BEGIN )", r"  0\1", output)
-    return "\n".join([f"exit {status}", *errors, "", output])
+from tests.support.compiler.integer_expressions import Generator, d_program
+from tests.support.compiler.recorded_cases import CASES, SCRIPTS, expectation
+from tests.support.paths import ORACLE
 
 
 def ask_oracle(path):
@@ -44,12 +34,10 @@ def ask_oracle(path):
 
 def make_random(seed, count):
     """Write a script of random expressions; returns its file name."""
-    from tests.support.compiler.integer_expressions import Generator, d_program
-
     generator = Generator(random.Random(seed), as_dtrace=True)
     expressions = [generator.make(1 + i % 4) for i in range(count)]
     name = f"tst.random-{seed}.d"
-    path = os.path.join(HERE, "cases", name)
+    path = os.path.join(CASES, "tst", "integers", name)
     with open(path, "w", encoding="utf-8") as file:
         file.write(d_program(generator.variables, expressions))
     SCRIPTS.append(path)

@@ -1,4 +1,4 @@
-"""Record what the real dtrace says of errors/err.*.d: the first lines of errors/NAME.r.
+"""Record what the real dtrace says of cases/err/*/err.*.d: the first lines of the .r file beside each.
 
     python tests/dlang/record_errors.py [NAME …]      (as root; see tests/oracle/oracle)
 
@@ -8,48 +8,29 @@ that are not there yet (D_UNSUPPORTED) are recorded as we say it, since dtrace h
 expects and dtrace 2 does not say: it accepts the statement and does nothing.
 """
 
-import glob
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ORACLE = os.path.join(HERE, os.pardir, "oracle", "oracle")
-FOLDER = os.path.join(HERE, "errors")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
+
+from tests.support.compiler.recorded_cases import ERRORS, compile_error
+from tests.support.paths import ORACLE
+
 OURS = ("D_UNSUPPORTED", "D_CG_DYN")
-SCRIPTS = sorted(glob.glob(os.path.join(FOLDER, "err.*.d")))
-
-
-def tag_of(path):
-    """The tag that a script's name says."""
-    return os.path.basename(path).split(".")[1]
-
-
-def compile_error(path):
-    """The CompileError of a script, which is named as it is in its folder; None if it has none."""
-    from pydtrace.dlang.compile import compile_program
-    from pydtrace.dlang.compile_errors import CompileError
-
-    name = os.path.basename(path)
-    with open(path, "rb") as file:
-        text = file.read()
-    try:
-        compile_program(text, name, macros={"target": 0, "pid": 1}, arguments=[name])
-    except CompileError as error:
-        return error
-    return None
 
 
 def ask_oracle(path):
     command = [ORACLE, "dtrace", "-x", "errtags", "-e", "-s", os.path.basename(path)]
     done = subprocess.run(
-        command, check=False, cwd=FOLDER, capture_output=True, text=True, timeout=600
+        command, check=False, cwd=os.path.dirname(path), capture_output=True, text=True, timeout=600
     )
     return done.stderr.rstrip("\n")
 
 
 def main(names):
-    for path in SCRIPTS:
+    for path in ERRORS:
         name = os.path.basename(path)
         if names and name not in names:
             continue

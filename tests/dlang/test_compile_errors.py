@@ -1,5 +1,5 @@
-"""Compile errors: errors/err.TAG.what.d must fail with that tag, and be told as errors/*.r says (made by
-record_errors.py from what the real dtrace says)."""
+"""Compile errors: cases/err/TOPIC/err.TAG.what.d must fail with that tag, and be told as the .r file beside it says
+(made by record_errors.py from what the real dtrace says)."""
 
 import ast
 import glob
@@ -13,7 +13,7 @@ from pydtrace.dlang.compile import compile_program
 from pydtrace.dlang.compile_errors import TAGS, CompileError
 from pydtrace.dlang.front.probe_descriptions import unmatched_error
 from pydtrace.engine.probe_hints import widen_description
-from tests.dlang.record_errors import SCRIPTS, compile_error, tag_of
+from tests.support.compiler.recorded_cases import ERRORS, compile_error, expected, id_of, tag_of
 
 # Raised with arguments of the command line, or by who knows the probes: tested below.
 ELSEWHERE = {
@@ -36,13 +36,12 @@ def error_of(text, name=None, **settings):
     return raised.value
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=[os.path.basename(path) for path in SCRIPTS])
+@pytest.mark.parametrize("path", ERRORS, ids=id_of)
 def test_is_told_as_dtrace_tells_it(path):
     error = compile_error(path)
     assert error is not None, "it compiles"
     assert error.tag == tag_of(path)
-    with open(path.removesuffix(".d") + ".r", encoding="utf-8") as file:
-        assert error.render(errtags=True) + "\n" == file.read()
+    assert error.render(errtags=True) + "\n" == expected(path)
 
 
 def test_what_has_no_value_is_not_cast_to_void():
@@ -77,7 +76,7 @@ def test_the_table_has_every_tag_that_the_source_names():
 
 
 def test_every_tag_has_a_case():
-    assert {tag_of(path) for path in SCRIPTS} | ELSEWHERE == set(TAGS)
+    assert {tag_of(path) for path in ERRORS} | ELSEWHERE == set(TAGS)
 
 
 def test_a_clause_of_the_command_line_is_told_by_its_text_and_region():

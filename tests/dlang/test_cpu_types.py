@@ -1,4 +1,4 @@
-"""curcpu, chip, pset and lgrp: packages of a made-up machine; what the real dtrace prints is in cases/tst.cpuinfo.d."""
+"""curcpu, chip, pset and lgrp: packages of a made-up machine; what the real dtrace prints is in cases/tst/machine/tst.cpuinfo.d."""
 
 import pytest
 

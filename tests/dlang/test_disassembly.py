@@ -7,7 +7,7 @@ import pytest
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.disassembly import HEADING
 from pydtrace.options import Options
-from tests.dlang.record_cases import SCRIPTS
+from tests.support.compiler.recorded_cases import SCRIPTS, id_of
 
 TABLES = """\
 z 500 0 scl tls [] w D type (integer) (size 4)
@@ -58,7 +58,7 @@ def test_without_variables_there_is_no_table():
     assert HEADING not in shown("BEGIN { trace(1); exit(0); }")
 
 
-@pytest.mark.parametrize("path", SCRIPTS[::4], ids=lambda path: path.rpartition("/")[2])
+@pytest.mark.parametrize("path", SCRIPTS[::4], ids=id_of)
 def test_every_program_is_shown(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()

@@ -2,7 +2,6 @@
 written itself.  Each runs twice, the second time with noise there before each clause."""
 
 import collections
-import os
 import random
 
 import pytest
@@ -10,8 +9,8 @@ import pytest
 from pydtrace.dlang.compile import compile_program
 from pydtrace.options import Options
 from pydtrace.program import program as p
-from tests.dlang.record_cases import SCRIPTS
 from tests.support.compiler.bpf_machine import Machine
+from tests.support.compiler.recorded_cases import SCRIPTS, id_of
 from tests.support.random_programs.random_clauses import Generator
 from tests.support.random_programs.random_types import ARGUMENTS
 
@@ -70,7 +69,7 @@ def test_of_each_kind(text):
     is_the_same(text if "BEGIN" in text else f"BEGIN {{ {text}; }}")
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=[os.path.basename(path) for path in SCRIPTS])
+@pytest.mark.parametrize("path", SCRIPTS, ids=id_of)
 def test_of_the_recorded_cases(path):
     with open(path, encoding="utf-8") as file:
         is_the_same(file.read())

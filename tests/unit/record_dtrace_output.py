@@ -13,7 +13,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
-
 from tests.support.formatter.formatter_cases import CASES
 from tests.support.paths import ORACLE, TESTS
 

@@ -28,8 +28,7 @@ _ROOM = 64 << 20  # bytes of a program's maps up to which it is run here
 def scripts():
     """The texts that mutations begin with: what the tests compile, and what is there to deploy."""
     patterns = [
-        os.path.join(DLANG, "cases", "*.d"),
-        os.path.join(DLANG, "errors", "*.d"),
+        os.path.join(DLANG, "cases", "*", "*", "*.d"),
         os.path.join(DLANG, "robust", "*.d"),
         os.path.join(ROOT, "scripts", "*.d"),
     ]

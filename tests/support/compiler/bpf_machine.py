@@ -15,6 +15,7 @@ from glob import glob
 from pydtrace.aggregation.split_values import SplitValueMaps
 from pydtrace.bpf.insn import encode
 from pydtrace.bpf.map_kinds import KINDS
+from pydtrace.driver.speculation_buffer import DEFAULT_SIZE, SpeculationBuffer
 from pydtrace.dtrace_text import aggregation_text as consumer_aggregations
 from pydtrace.dtrace_text import runtime_errors as consumer_faults
 from pydtrace.program import formatter_table as consumer_table
@@ -257,7 +258,9 @@ class Machine:
             lib.pyusdt_formatter_new(table, len(table), flags, ctypes.byref(formatter), error) == 0
         ), error.raw
         lib.pyusdt_format_probe(formatter, 1, b"dtrace", b"", b"BEGIN")
-        records, place, text = b"".join(self.raw), _FormatPlace(), _Text()
+        speculations = SpeculationBuffer(DEFAULT_SIZE)
+        records = speculations.filter_records(b"".join(self.raw))
+        place, text = _FormatPlace(), _Text()
         faults, stop = [], -1
         while stop != 0:
             stop = lib.pyusdt_format(
