@@ -1,7 +1,7 @@
 """libFuzzer on what reads shared memory and files of strangers: the corpora in `make sanitize`, five minutes of searching in
 `make test-long`, a bug in each that is planted and has to be found, and how much of the readers the corpora come through.
 
-The corpora (corpus*.zip) are what searches left after merging: docs/internals/long-tests.md.
+The corpora (corpus*.zip) are what searches left after merging: tests/results/long-tests.md.
 """
 
 import json

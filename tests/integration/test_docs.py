@@ -307,7 +307,8 @@ def test_readme_has_three_examples_that_run():
     )
 
 
-NAMING = ["CHANGELOG.md", "scripts/README.md", "tests/dtrace/corpus/README.md", *PAGES]
+RESULTS = ["tests/results/long-tests.md", "tests/results/performance.md"]
+NAMING = ["CHANGELOG.md", "scripts/README.md", "tests/dtrace/corpus/README.md", *RESULTS, *PAGES]
 # A path of the repository: one that begins with a folder of its top. c/generated is made by the build; NAME and TAG
 # stand for any.
 NAMED = re.compile(
@@ -355,7 +356,7 @@ def headings(page: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in found}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*RESULTS, *PAGES])
 def test_what_a_link_names_of_a_page_is_a_heading(page):
     with open(os.path.join(harness.ROOT, page)) as file:
         links = re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", file.read())

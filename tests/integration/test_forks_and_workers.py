@@ -433,7 +433,7 @@ def left_behind(tmp_path, code: str) -> tuple[int, int]:
 @pytest.mark.long
 @pytest.mark.parametrize("traced", [True, False])
 def test_no_leak_for_valgrind(traced, tmp_path):
-    """Of a million firings no block is lost, and none is kept; docs/internals/long-tests.md has the figures."""
+    """Of a million firings no block is lost, and none is kept; tests/results/long-tests.md has the figures."""
     if lacking := harness.tools("valgrind"):
         pytest.skip(f"no {lacking}")
     code = "assert loop({0}) == 0"

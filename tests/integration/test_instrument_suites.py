@@ -211,4 +211,4 @@ def test_suite(sources, name):
         assert same(outcome(run), outcome(alone)), (alone, run)
     counted = re.findall(r"^  (\w+) +([1-9]\d*)$", traced.stdout, re.MULTILINE)
     assert counted, traced
-    print(name, outcome(alone), counted)  # for docs/internals/long-tests.md
+    print(name, outcome(alone), counted)  # for tests/results/long-tests.md

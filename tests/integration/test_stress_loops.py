@@ -1,6 +1,6 @@
 """The same again and again, with another moment or shape each time: attaching, killing, forking, processes of every kind.
 
-A few rounds each in `make test`, hundreds in `make test-long` (docs/internals/long-tests.md).  Programs count what they fire;
+A few rounds each in `make test`, hundreds in `make test-long` (tests/results/long-tests.md).  Programs count what they fire;
 every event arrives or is counted as dropped, the program goes on, and no file stays.
 """
 
