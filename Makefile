@@ -12,7 +12,7 @@ PYTEST := $(VENV)/python -m pytest -q
 SHORT := $(PYTEST) --timeout 300 -m "not long"
 
 .DEFAULT_GOAL := help
-.PHONY: help build nif packages demo test test-long pictures bench bench-pythons lint sanitize clean
+.PHONY: help build nif packages demo test test-units test-long pictures bench bench-pythons lint sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -35,6 +35,9 @@ demo: build ## trace the example web server through 2,000 requests and print its
 # Three workers on two processors: the tests wait for about a third of their time.
 test: packages build ## all tests but the hours-long ones and the sanitizers' (some 20 minutes on two cores)
 	$(SHORT) -n 3 --dist loadgroup tests
+
+test-units: build ## the unit tests: no package of the system, no root
+	$(SHORT) -n 3 --dist loadgroup tests/unit
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests
