@@ -4,13 +4,14 @@ import os
 
 import pytest
 
-from pydtrace.bpf import insn, lib, verifier
+from pydtrace.bpf import insn, lib
 from pydtrace.bpf.asm import AsmError, assemble
 from pydtrace.bpf.disasm import disassemble
 from pydtrace.bpf.helpers import BY_NUMBER, HELPERS, ROWS
 from pydtrace.bpf.program_builder import CodeBuilder, CodeError, Label, link_library
 from pydtrace.program import program
 from pydtrace.program.program import MapDef
+from tests.support.compiler import verifier
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import os
 
 import pytest
 
-from pydtrace.bpf import insn, verifier
+from pydtrace.bpf import insn
 from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.disasm import disassemble
 from tests.support import bytecode_cases
+from tests.support.compiler import verifier
 
 CASES = [
     case

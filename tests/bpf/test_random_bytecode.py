@@ -12,8 +12,9 @@ import subprocess
 
 import pytest
 
-from pydtrace.bpf import insn, verifier
+from pydtrace.bpf import insn
 from tests.support import bytecode_cases
+from tests.support.compiler import verifier
 
 WRAP = ["-Wl,--wrap=mmap,--wrap=munmap"]
 FLAGS = [*bytecode_cases.SANITIZE, *WRAP]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pydtrace.bpf import verifier
+from tests.support.compiler import verifier
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pydtrace.bpf import verifier
 from pydtrace.bpf.insn import exit_
+from tests.support.compiler import verifier
 from tests.support.compiler.typed_trees import clause, compiled, num, trace
 from tests.support.compiler.verifier_hook import refusals
 

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from pydtrace.bpf import verifier
 from tests.support import harness
+from tests.support.compiler import verifier
 
 SECONDS = int(os.environ.get("PYUSDT_TEST_SECONDS", "180"))
 PERIOD = 100_000_000

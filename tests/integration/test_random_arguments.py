@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pyusdt
-from pydtrace.bpf import verifier
+from tests.support.compiler import verifier
 
 STRSIZE = 64
 SCRIPT = (

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from pydtrace.bpf import verifier
+from tests.support.compiler import verifier
 from tests.support.kernel_harness import DATA, compile_c
 
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The assembler: text -> instructions.
 
 - One instruction a line, with its mnemonic and operands as insn.ROWS and insn.FORMS list them.
@@ -19,9 +18,11 @@ from .program_builder import CodeBuilder, CodeError, Label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable
 
-_ROWS = {}
+    from .insn import Opcode
+
+_ROWS: dict[str, list[Opcode]] = {}
 for _row in ROWS:
     _ROWS.setdefault(_row.name, []).append(_row)
 _REGISTERS = {f"r{i}": i for i in range(11)}
@@ -30,7 +31,7 @@ _REGISTERS = {f"r{i}": i for i in range(11)}
 class AsmError(Exception):
     """line: 1-based."""
 
-    def __init__(self, line: str, message) -> None:
+    def __init__(self, line: int, message: str) -> None:
         super().__init__(line, message)  # what pickle makes another one of
         self.line, self.message = line, message
 
@@ -38,17 +39,17 @@ class AsmError(Exception):
         return f"line {self.line}: {self.message}"
 
 
-def assemble(text: str, maps: tuple[Any, ...] = ()) -> list[Insn]:
+def assemble(text: str, maps: Iterable[str] = ()) -> list[Insn]:
     """The list of Insn of `text`; maps: the names of the program's maps, in order."""
     return _Assembler({name: i for i, name in enumerate(maps)}).assemble_text(text)
 
 
 class _Assembler:
-    def __init__(self, maps: dict[Any, Any]) -> None:
+    def __init__(self, maps: dict[str, int]) -> None:
         self.maps = maps
         self.code = CodeBuilder()
-        self.labels = {}
-        self.calls = []  # (position, label name)
+        self.labels: dict[str, Label] = {}
+        self.calls: list[tuple[int, str]] = []  # (position, label name)
 
     def assemble_text(self, text: str) -> list[Insn]:
         for number, line in enumerate(text.splitlines(), 1):
@@ -62,7 +63,7 @@ class _Assembler:
                 raise AsmError(number, f"{line}: {error}") from None
         for position, name in self.calls:
             label = self.labels.get(name)
-            if label is not None:
+            if label is not None and label.position is not None:
                 self.code.insns[position].imm = label.position - position - 1
         return self.code.finish()
 
@@ -73,7 +74,8 @@ class _Assembler:
         name, _, rest = line.partition(" ")
         operands = [text.strip() for text in rest.split(",")] if rest.strip() else []
         if name == ".insn":
-            self.code.emit(Insn(*[int(text, 0) for text in operands]))
+            opcode, dst, src, off, imm = (int(text, 0) for text in operands)
+            self.code.emit(Insn(opcode, dst, src, off, imm))
             return
         rows = _ROWS.get(name)
         if rows is None:
@@ -93,7 +95,7 @@ class _Assembler:
         elif row.sub:
             insn.src = row.sub
         for kind, text in zip(form, operands):
-            value = getattr(self, "operand_" + kind)(insn, text)
+            value: int | None = getattr(self, "operand_" + kind)(insn, text)
             high = value if value is not None else high
         self.code.emit(insn)
         if row.form in ("wide", "map", "map_value"):
@@ -119,7 +121,8 @@ class _Assembler:
         insn.dst, insn.off = _parse_memory(text)
 
     def operand_target(self, insn: Insn, text: str) -> None:
-        insn.off = int(text) if text[0] in "+-" else self.find_label(text)
+        target = int(text) if text[0] in "+-" else self.find_label(text)
+        insn.off = target  # type: ignore[assignment]  # a Label until finish()
 
     def operand_wide(self, insn: Insn, text: str) -> int:
         low, high = ld_imm64(0, int(text, 0))
@@ -139,7 +142,7 @@ class _Assembler:
         if text[0] in "+-":
             insn.imm = int(text)
         else:
-            insn.imm = text
+            insn.imm = text  # type: ignore[assignment]  # a name until finish()
             self.calls.append((len(self.code.insns), text))
 
 
@@ -158,8 +161,8 @@ def _parse_memory(text: str) -> tuple[int, int]:
     for sign in "+-":
         register, found, offset = inside.partition(sign)
         if found:
-            offset = int(sign + offset, 0)
-            if not -0x8000 <= offset <= 0x7FFF:
-                raise ValueError(f"{offset} does not fit into 16 bits")
-            return _parse_register(register), offset
+            distance = int(sign + offset, 0)
+            if not -0x8000 <= distance <= 0x7FFF:
+                raise ValueError(f"{distance} does not fit into 16 bits")
+            return _parse_register(register), distance
     return _parse_register(inside), 0

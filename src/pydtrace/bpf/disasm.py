@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The disassembler: instructions -> text that asm.assemble reads back, slot for slot.
 
 - Jump targets get the labels L<slot>, functions F<slot>.
@@ -13,10 +12,12 @@ from .insn import FORMS, find_opcode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .insn import Insn, Opcode
 
 
-def disassemble(insns: list[Insn], maps: list[str] = (), numbers: bool = False) -> str:
+def disassemble(insns: list[Insn], maps: Sequence[str] = (), numbers: bool = False) -> str:
     """maps: the names of the program's maps; numbers: slot numbers as a comment on each line."""
     labels = _find_labels(insns)
     lines = []
@@ -36,7 +37,8 @@ def disassemble(insns: list[Insn], maps: list[str] = (), numbers: bool = False) 
 
 def _find_labels(insns: list[Insn]) -> dict[int, str]:
     """{slot: label}; only of slots that start an instruction, so that each label can be placed."""
-    starts, targets = set(), {}
+    starts: set[int] = set()
+    targets: dict[int, str] = {}
     i = 0
     while i < len(insns):
         starts.add(i)
@@ -49,7 +51,7 @@ def _find_labels(insns: list[Insn]) -> dict[int, str]:
     return {slot: f"{kind}{slot}" for slot, kind in targets.items() if slot in starts}
 
 
-def _is_wide(insns: list[Insn], i: int, row: Opcode) -> bool:
+def _is_wide(insns: list[Insn], i: int, row: Opcode | None) -> bool:
     if row is None or row.form not in ("wide", "map", "map_value") or i + 1 >= len(insns):
         return False
     second = insns[i + 1]
@@ -59,7 +61,7 @@ def _is_wide(insns: list[Insn], i: int, row: Opcode) -> bool:
 
 
 def _format_instruction(
-    insns: list[Insn], i: int, maps: list[str], labels: dict[int, str]
+    insns: list[Insn], i: int, maps: Sequence[str], labels: dict[int, str]
 ) -> tuple[str, int]:
     insn, row = insns[i], find_opcode(insns[i])
     if (
@@ -93,7 +95,7 @@ def _is_exact(insn: Insn, row: Opcode) -> bool:
 
 
 def _format_operand(
-    kind: str, insn: Insn, i: int, high: int, maps: list[str], labels: dict[int, str]
+    kind: str, insn: Insn, i: int, high: int, maps: Sequence[str], labels: dict[int, str]
 ) -> str:
     if kind == "dst":
         return f"r{insn.dst}"
@@ -112,7 +114,7 @@ def _format_operand(
     if kind == "target":
         return labels.get(i + 1 + insn.off, f"{insn.off:+}")
     if kind == "function":
-        if insn.imm.__class__ is str:
+        if isinstance(insn.imm, str):
             return insn.imm
         return labels.get(i + 1 + insn.imm, f"{insn.imm:+}")
     base = insn.src if kind == "mem_src" else insn.dst

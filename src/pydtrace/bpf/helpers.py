@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The helper table: one row for each function that an eBPF program may call, with a column for
 each engine.
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The opcode table: eBPF as Linux 5.15 knows it, one row for each instruction.
 
 - The assembler, the disassembler and the constructors below come from ROWS, and so do the
@@ -173,10 +172,13 @@ _CALL = _REGISTER_FORM["call"]
 
 
 class Insn:
-    """One slot.  While a program is being built `off` of a jump may be a code.Label and `imm` of a
-    callsub the name of a function; program_builder.py puts numbers there.  comment: for the disassembly."""
+    """One slot.  While a program is being built `off` of a jump may be a program_builder.Label and `imm` of a
+    callsub the name of a function; CodeBuilder.finish() puts numbers there, so all others see numbers.
+    comment: for the disassembly."""
 
     __slots__ = ("opcode", "dst", "src", "off", "imm", "comment")
+    off: int
+    imm: int
 
     def __init__(
         self,
@@ -185,10 +187,10 @@ class Insn:
         src: int = 0,
         off: Label | int = 0,
         imm: int | str = 0,
-        comment: None = None,
+        comment: str | None = None,
     ) -> None:
         self.opcode, self.dst, self.src = opcode, dst, src
-        self.off, self.imm, self.comment = off, imm, comment
+        self.off, self.imm, self.comment = off, imm, comment  # type: ignore[assignment]  # until finish()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Insn) and (
@@ -199,7 +201,7 @@ class Insn:
             self.imm,
         ) == (other.opcode, other.dst, other.src, other.off, other.imm)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # how Python spells that there is none
 
     def __repr__(self) -> str:
         return f"Insn({self.opcode:#04x}, dst={self.dst}, src={self.src}, off={self.off}, imm={self.imm})"
@@ -256,12 +258,12 @@ def atomic(name: str, base: int, off: int, src: int) -> Insn:
     return Insn(_REGISTER_FORM[name], base, src, off, _SUB[name])
 
 
-def jump(name: str, dst: int, src: int, target: Label) -> Insn:
-    """`name` is "jeq", "jslt32", …; target: a code.Label, or the offset from the next slot."""
+def jump(name: str, dst: int, src: int, target: Label | int) -> Insn:
+    """`name` is "jeq", "jslt32", …; target: a Label, or the offset from the next slot."""
     return Insn(_REGISTER_FORM[name], dst, src, target)
 
 
-def jump_imm(name: str, dst: int, value: int, target: Label) -> Insn:
+def jump_imm(name: str, dst: int, value: int, target: Label | int) -> Insn:
     return Insn(_IMMEDIATE_FORM[name], dst, 0, target, value)
 
 
@@ -328,7 +330,7 @@ def encode(insns: Iterable[Insn]) -> bytes:
     return b"".join([pack(i.opcode, i.dst | i.src << shift, i.off, i.imm) for i in insns])
 
 
-def decode(data: bytes):
+def decode(data: bytes) -> list[Insn]:
     """The list of Insn in `data`."""
     big = struct.pack("=H", 1) == b"\0\1"
     out = []
@@ -338,8 +340,8 @@ def decode(data: bytes):
     return out
 
 
-def find_opcode(insn: Insn) -> Opcode:
-    """The Row of an Insn, or None."""
+def find_opcode(insn: Insn) -> Opcode | None:
+    """The row of an Insn, or None."""
     for row in _BY_OPCODE.get(insn.opcode, ()):
         if row.form in ("atomic", "swap"):
             if row.sub == insn.imm:
@@ -352,6 +354,6 @@ def find_opcode(insn: Insn) -> Opcode:
     return None
 
 
-_BY_OPCODE = {}
+_BY_OPCODE: dict[int, list[Opcode]] = {}
 for _row in ROWS:
     _BY_OPCODE.setdefault(_row.opcode, []).append(_row)

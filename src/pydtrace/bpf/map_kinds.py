@@ -6,6 +6,24 @@ keeps one value for each CPU of a `per_cpu` map; the embedded interpreter keeps 
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class MapShape(Protocol):
+        """What the kernel has to know of a map: a program.program.MapDef, or one like it."""
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def kind(self) -> str: ...
+        @property
+        def key_size(self) -> int: ...
+        @property
+        def value_size(self) -> int: ...
+        @property
+        def entries(self) -> int: ...
+
 
 class MapKind:
     __slots__ = ("name", "number", "per_cpu", "hashed")

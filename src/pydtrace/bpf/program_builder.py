@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Building a program: a growing list of instructions with labels, then linking.
 
 - The offset of a jump may be a Label, and the target of a callsub the name of a function in
@@ -14,7 +13,6 @@ from .insn import PSEUDO_CALL, Insn, alu_imm, is_load
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 _MAX_OFF = 0x7FFF
 
@@ -24,31 +22,32 @@ class CodeError(Exception):
 
 
 class Label:
-    """A place in a Code; `position` is None until it is placed."""
+    """A place in a CodeBuilder; `position` is None until it is placed."""
 
     __slots__ = ("name", "position")
 
     def __init__(self, name: str | None = None) -> None:
-        self.name, self.position = name, None
+        self.name = name
+        self.position: int | None = None
 
 
 class CodeBuilder:
     __slots__ = ("insns",)
 
     def __init__(self) -> None:
-        self.insns = []
+        self.insns: list[Insn] = []
 
     def emit(self, *insns: Insn | tuple[Insn, ...]) -> None:
         """Append Insn objects; a tuple of them (ld_imm64, const) is spliced in."""
         for insn in insns:
-            if insn.__class__ is tuple:
+            if isinstance(insn, tuple):
                 self.insns += insn
             elif insn.off.__class__ is int and insn.off > _MAX_OFF:
                 self.insns += _split_far_access(insn)
             else:
                 self.insns.append(insn)
 
-    def label_here(self):
+    def label_here(self) -> Label:
         """A label at the next instruction."""
         label = Label()
         label.position = len(self.insns)
@@ -59,7 +58,7 @@ class CodeBuilder:
             raise CodeError(f"label {label.name or ''} placed twice")
         label.position = len(self.insns)
 
-    def finish(self, library: Callable[..., Any] | None = None) -> list[Insn]:
+    def finish(self, library: Callable[[str], list[Insn]] | None = None) -> list[Insn]:
         """The finished list of Insn.  library: a function name -> list of Insn, finished by itself
         but for calls by name (lib.load).  Calls inside of it are linked as well."""
         out = resolve_labels(self.insns)
@@ -77,8 +76,8 @@ def _split_far_access(insn: Insn) -> list[Insn]:
 def resolve_labels(insns: list[Insn]) -> list[Insn]:
     """Replace Labels in `off` by offsets, in place."""
     for i, insn in enumerate(insns):
-        label = insn.off
-        if label.__class__ is Label:
+        label: Label | int = insn.off
+        if isinstance(label, Label):
             if label.position is None:
                 raise CodeError(f"label {label.name or ''} is used but was never placed")
             off = label.position - i - 1
@@ -88,14 +87,14 @@ def resolve_labels(insns: list[Insn]) -> list[Insn]:
     return insns
 
 
-def link_library(insns: list[Insn], library: Callable[..., Any]) -> list[Insn]:
+def link_library(insns: list[Insn], library: Callable[[str], list[Insn]]) -> list[Insn]:
     """Append each function that is called by name, once, and patch the calls."""
-    starts = {}
+    starts: dict[str, int] = {}
     i = 0
     while i < len(insns):  # grows: appended functions may call others
         insn = insns[i]
-        if insn.imm.__class__ is str and insn.src == PSEUDO_CALL:
-            name = insn.imm
+        if isinstance(insn.imm, str) and insn.src == PSEUDO_CALL:
+            name: str = insn.imm
             if name not in starts:
                 starts[name] = len(insns)
                 insns.extend(library(name))

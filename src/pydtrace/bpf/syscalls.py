@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """bpf(2) and perf_event_open(2) by way of ctypes: the kernel's maps, programs and links.
 
 - Each function returns a file descriptor, which the caller closes. A program or link lives as
@@ -18,7 +17,13 @@ from .map_kinds import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Self
+
+    from .map_kinds import MapShape
+
+    Buffer = ctypes.Array[ctypes.c_char]
+    FunctionTypes = tuple[int, list[tuple[int, int]]]  # see prog_load
 
 
 _MACHINE = os.uname().machine
@@ -92,43 +97,45 @@ _libc.syscall.restype = ctypes.c_long
 
 
 def _syscall(
-    numbers: dict[str, int], what: str, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.c_ulong
+    numbers: dict[str, int],
+    what: str,
+    *arguments: Buffer | ctypes.c_int | ctypes.c_uint | ctypes.c_ulong,
 ) -> int:
     number = numbers.get(_MACHINE)
     if number is None:
         raise OSError(errno.ENOSYS, f"{what} is not known on this machine")
-    result = _libc.syscall(ctypes.c_long(number), *arguments)
+    result: int = _libc.syscall(ctypes.c_long(number), *arguments)
     if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return result
 
 
-def bpf(command: int, attributes) -> int:
+def bpf(command: int, attributes: Buffer) -> int:
     """The system call; attributes: a ctypes buffer, written by some commands."""
     return _syscall(
         _BPF, "bpf(2)", ctypes.c_int(command), attributes, ctypes.c_uint(len(attributes))
     )
 
 
-def _attribute_buffer(data: bytes):
+def _attribute_buffer(data: bytes) -> Buffer:
     """A ctypes buffer of `data`, padded to what a union bpf_attr may ask for."""
     return ctypes.create_string_buffer(data, max(len(data), 144))
 
 
-def _bytes_buffer(data: bytes):
+def _bytes_buffer(data: bytes) -> Buffer:
     return ctypes.create_string_buffer(data, len(data))
 
 
-def _u64_array(values: tuple[int, ...]) -> Any:
+def _u64_array(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
     return (ctypes.c_uint64 * len(values))(*values)
 
 
-def _address_of(buffer: Any) -> int:
+def _address_of(buffer: ctypes.Array[Any] | None) -> int:
     return ctypes.addressof(buffer) if buffer is not None else 0
 
 
-def close_all(fds: Any) -> None:
+def close_all(fds: Iterable[int]) -> None:
     """Close descriptors.  The last one of a link waits until no CPU runs its program any more, some 10 ms; several
     are closed at once, so that they wait together."""
     fds = list(fds)
@@ -155,10 +162,10 @@ def close_all(fds: Any) -> None:
 # --- maps ---------------------------------------------------------------------------
 
 
-def map_create(definition: Any, flags: int = 0, kind=None) -> int:
-    """definition has name, kind, key_size, value_size, entries (program.MapDef); kind: in place of its own.  Returns an fd."""
+def map_create(definition: MapShape, flags: int = 0, kind: str | None = None) -> int:
+    """definition has name, kind, key_size, value_size, entries; kind: in place of its own.  Returns an fd."""
     kind = kind or definition.kind
-    kind = _ENGINE_MAP_KINDS.get(kind) or KINDS[kind].number
+    number = _ENGINE_MAP_KINDS.get(kind) or KINDS[kind].number
     name = "pyusdt_" + "".join(
         letter if letter.isascii() and letter.isalnum() else "_" for letter in definition.name
     )
@@ -167,7 +174,7 @@ def map_create(definition: Any, flags: int = 0, kind=None) -> int:
         _attribute_buffer(
             struct.pack(
                 "=7I16s",
-                kind,
+                number,
                 definition.key_size,
                 definition.value_size,
                 definition.entries,
@@ -180,12 +187,12 @@ def map_create(definition: Any, flags: int = 0, kind=None) -> int:
     )
 
 
-def map_fd_by_id(ident):
+def map_fd_by_id(ident: int) -> int:
     """A descriptor, to read, of the map with this id, whoever made it."""
     return bpf(MAP_FD_BY_ID, _attribute_buffer(struct.pack("=3I", ident, 0, _READ_ONLY)))
 
 
-def map_info(fd: int):
+def map_info(fd: int) -> tuple[str, int, int]:
     """(name, key_size, value_size) of a map."""
     info = ctypes.create_string_buffer(128)
     bpf(OBJECT_INFO, _attribute_buffer(struct.pack("=IIQ", fd, len(info), _address_of(info))))
@@ -195,7 +202,7 @@ def map_info(fd: int):
     return name.partition(b"\0")[0].decode("ascii", "replace"), key_size, value_size
 
 
-def enable_stats():
+def enable_stats() -> int:
     """Has the kernel count how often each program runs and how long, as long as the descriptor that this returns is open."""
     return bpf(ENABLE_STATS, _attribute_buffer(struct.pack("=I", 0)))
 
@@ -216,7 +223,9 @@ def create_map_of_maps(fds: list[int], room: int = 0) -> int:
     return outer
 
 
-def _element_command(command: int, fd: int, key: bytes, value: bytes, flags: int = 0) -> None:
+def _element_command(
+    command: int, fd: int, key: Buffer | None, value: Buffer | None, flags: int = 0
+) -> None:
     bpf(
         command,
         _attribute_buffer(
@@ -244,7 +253,8 @@ def map_delete(fd: int, key: bytes) -> None:
 
 def map_items(fd: int, key_size: int, value_size: int) -> list[tuple[bytes, bytes]]:
     """[(key, value)] of a hash map; value_size as for map_lookup."""
-    found, token = [], None
+    found: list[tuple[bytes, bytes]] = []
+    token: Buffer | None = None
     count = _BATCH
     keys, values = (
         ctypes.create_string_buffer(count * key_size),
@@ -288,9 +298,11 @@ def map_items(fd: int, key_size: int, value_size: int) -> list[tuple[bytes, byte
         token = _bytes_buffer(following.raw)
 
 
-def map_items_singly(fd: int, key_size: int, value_size: int):
+def map_items_singly(fd: int, key_size: int, value_size: int) -> list[tuple[bytes, bytes]]:
     """As map_items, key by key."""
-    found, key, following = [], None, ctypes.create_string_buffer(key_size)
+    found: list[tuple[bytes, bytes]] = []
+    key: Buffer | None = None
+    following = ctypes.create_string_buffer(key_size)
     while True:
         try:
             _element_command(MAP_NEXT_KEY, fd, key, following)
@@ -308,19 +320,19 @@ def map_items_singly(fd: int, key_size: int, value_size: int):
 
 def btf_load(data: bytes) -> int:
     """A descriptor of type information."""
-    data = _bytes_buffer(data)
+    held = _bytes_buffer(data)
     return bpf(
-        BTF_LOAD, _attribute_buffer(struct.pack("=QQ3I", _address_of(data), 0, len(data), 0, 0))
+        BTF_LOAD, _attribute_buffer(struct.pack("=QQ3I", _address_of(held), 0, len(held), 0, 0))
     )
 
 
 def prog_load(
     insns: list[i.Insn],
-    map_fds: list[int] | tuple[int, ...] = (),
+    map_fds: Sequence[int] = (),
     prog_type: int = KPROBE,
-    log: None = None,
+    log: Buffer | None = None,
     attach_type: int = 0,
-    types: tuple[int, list[tuple[int, int]]] | None = None,
+    types: FunctionTypes | None = None,
 ) -> int:
     """insns: maps by index, replaced here by map_fds.  log: a ctypes buffer for the verifier's.  types: None, or
     (descriptor of type information, [(first instruction of a function, type id)])."""
@@ -357,7 +369,7 @@ def prog_load(
 _LDDW = i.ld_map(0, 0)[0].opcode
 
 
-def _with_fd(insn: i.Insn, map_fds: list[int] | tuple[int, ...]) -> i.Insn:
+def _with_fd(insn: i.Insn, map_fds: Sequence[int]) -> i.Insn:
     if (
         insn.opcode == _LDDW
         and insn.src in (i.PSEUDO_MAP_FD, i.PSEUDO_MAP_VALUE)
@@ -369,12 +381,12 @@ def _with_fd(insn: i.Insn, map_fds: list[int] | tuple[int, ...]) -> i.Insn:
 
 def load_program(
     insns: list[i.Insn],
-    map_fds: list[int] | tuple[int, int, int] = (),
+    map_fds: Sequence[int] = (),
     prog_type: int = KPROBE,
     attach_type: int = 0,
-    types: tuple[int, list[tuple[int, int]]] | None = None,
+    types: FunctionTypes | None = None,
 ) -> int:
-    """As prog_load; raises Refused with the verifier's log."""
+    """As prog_load; raises ProgramRejected with the verifier's log."""
     try:
         return prog_load(insns, map_fds, prog_type, None, attach_type, types)
     except OSError as first:
@@ -392,7 +404,8 @@ def prog_test_run(fd: int, context: bytes = b"") -> int:
         struct.pack("=4IQQ4IQQ", fd, 0, 0, 0, 0, 0, 0, 0, len(context), 0, _address_of(data), 0)
     )
     bpf(PROG_TEST_RUN, attributes)
-    return struct.unpack_from("=I", attributes.raw, 4)[0]
+    [result] = struct.unpack_from("=I", attributes.raw, 4)
+    return int(result)
 
 
 def has_uprobe_syscall() -> bool:
@@ -400,7 +413,7 @@ def has_uprobe_syscall() -> bool:
     says ENXIO to all others."""
     if _MACHINE != "x86_64":
         return False
-    result = _libc.syscall(ctypes.c_long(_UPROBE))
+    result: int = _libc.syscall(ctypes.c_long(_UPROBE))
     return result < 0 and ctypes.get_errno() == errno.ENXIO
 
 
@@ -410,16 +423,16 @@ def has_uprobe_syscall() -> bool:
 def link_uprobe_multi(
     prog_fd: int,
     path: str,
-    offsets: tuple[int, ...],
-    semaphores: tuple[int, ...],
-    cookies: tuple[int, ...],
+    offsets: Sequence[int],
+    semaphores: Sequence[int],
+    cookies: Sequence[int],
     pid: int = 0,
     returns: bool = False,
 ) -> int:
     """Attach a program (loaded with ATTACH_UPROBE_MULTI) to many places of one file.  offsets: in the file;
-    counters: file offsets of the sites' semaphores, 0 for none; pid: 0 for every process."""
+    semaphores: file offsets of the sites' semaphores, 0 for none; pid: 0 for every process."""
     name = ctypes.create_string_buffer(os.fsencode(path))
-    offsets, semaphores, cookies = _u64_array(offsets), _u64_array(semaphores), _u64_array(cookies)
+    arrays = [_u64_array(values) for values in (offsets, semaphores, cookies)]
     return bpf(
         LINK_CREATE,
         _attribute_buffer(
@@ -430,9 +443,7 @@ def link_uprobe_multi(
                 ATTACH_UPROBE_MULTI,
                 0,
                 _address_of(name),
-                _address_of(offsets),
-                _address_of(semaphores),
-                _address_of(cookies),
+                *map(_address_of, arrays),
                 len(offsets),
                 _UPROBE_MULTI_RETURN if returns else 0,
                 pid,
@@ -449,7 +460,7 @@ def link_perf(prog_fd: int, perf_fd: int, cookie: int) -> int:
     )
 
 
-def read_uprobe_multi(ident):
+def read_uprobe_multi(ident: int) -> tuple[str, int, list[int]]:
     """(path, pid, [file offsets of semaphores]) of the uprobe_multi link with this id, whoever made it; pid: 0 for every process."""
     fd = bpf(LINK_FD_BY_ID, _attribute_buffer(struct.pack("=I", ident)))
     try:
@@ -463,7 +474,9 @@ def read_uprobe_multi(ident):
         os.close(fd)
 
 
-def _read_multi_info(fd: int, path: str, counters: tuple[int, ...], count):
+def _read_multi_info(
+    fd: int, path: Buffer, counters: ctypes.Array[ctypes.c_uint64] | None, count: int
+) -> tuple[int, ...]:
     layout = struct.Struct("=16x4Q4I")
     info = ctypes.create_string_buffer(
         layout.pack(_address_of(path), 0, _address_of(counters), 0, len(path), count, 0, 0), 128
@@ -474,9 +487,9 @@ def _read_multi_info(fd: int, path: str, counters: tuple[int, ...], count):
 
 def open_raw_tracepoint(prog_fd: int, name: str) -> int:
     """Run a program (of type RAW_TRACEPOINT) at one of the kernel's tracepoints."""
-    name = ctypes.create_string_buffer(name.encode())
+    text = ctypes.create_string_buffer(name.encode())
     return bpf(
-        RAW_TRACEPOINT_OPEN, _attribute_buffer(struct.pack("=QI", _address_of(name), prog_fd))
+        RAW_TRACEPOINT_OPEN, _attribute_buffer(struct.pack("=QI", _address_of(text), prog_fd))
     )
 
 
@@ -508,12 +521,12 @@ def _open_perf_event(
     )
 
 
-def open_perf_tracepoint(number: int):
+def open_perf_tracepoint(number: int) -> int:
     """A perf event of a tracepoint (the number is in its `id` file), on every CPU."""
     return _open_perf_event(_PERF_TRACEPOINT, number, period=1)
 
 
-def open_perf_clock(nanoseconds: int, cpu: int):
+def open_perf_clock(nanoseconds: int, cpu: int) -> int:
     """A perf event that fires at a period on one CPU."""
     return _open_perf_event(_PERF_SOFTWARE, _PERF_CPU_CLOCK, period=nanoseconds, cpu=cpu)
 
@@ -536,9 +549,12 @@ def open_perf_uprobe(path: str, offset: int, semaphore: int, returns: bool = Fal
 class LoadedProgram:
     """Maps and one program in the kernel; a context manager that gives them back."""
 
-    def __init__(self, insns: list[i.Insn], maps=(), prog_type: int = KPROBE) -> None:
-        """Raises Refused with the verifier's log, or OSError where maps or programs can not be made at all."""
-        self.map_fds, self.fd = [], -1
+    def __init__(
+        self, insns: list[i.Insn], maps: Iterable[MapShape] = (), prog_type: int = KPROBE
+    ) -> None:
+        """Raises ProgramRejected with the verifier's log, or OSError where maps or programs can not be made at all."""
+        self.map_fds: list[int] = []
+        self.fd = -1
         try:
             for definition in maps:
                 self.map_fds.append(map_create(definition))
@@ -553,7 +569,7 @@ class LoadedProgram:
                 os.close(fd)
         self.map_fds, self.fd = [], -1
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -563,7 +579,7 @@ class LoadedProgram:
 class ProgramRejected(Exception):
     """error: the OSError; log: what the verifier said, "" if nothing."""
 
-    def __init__(self, error, log: None) -> None:
+    def __init__(self, error: OSError, log: str) -> None:
         super().__init__(error, log)  # what pickle makes another one of
         self.error, self.log = error, log
 

@@ -3,8 +3,8 @@ not: whatever makes a program.Program is seen, and a refusal fails the test that
 
 import pytest
 
-from pydtrace.bpf import verifier
 from pydtrace.program.program import Program
+from tests.support.compiler import verifier
 
 _made = []
 _make = Program.__init__

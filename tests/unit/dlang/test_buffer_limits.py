@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from pydtrace.bpf import verifier
 from pydtrace.dlang import buffer_limits
 from pydtrace.dlang.compile import compile_program
 from pydtrace.options import Options
+from tests.support.compiler import verifier
 from tests.support.paths import TESTS
 
 CASES = os.path.join(TESTS, "unit", "dtrace_output")

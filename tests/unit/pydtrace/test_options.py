@@ -8,10 +8,10 @@ import sys
 import pytest
 
 import pyusdt
-from pydtrace.bpf import verifier
 from pydtrace.dlang import buffer_limits
 from pydtrace.dlang.compile import compile_program
 from pydtrace.options import PARSERS, OptionError, Options
+from tests.support.compiler import verifier
 from tests.support.paths import TESTS
 
 BAD_VALUE = "Invalid value for specified option"

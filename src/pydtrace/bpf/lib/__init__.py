@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The runtime library: one file NAME.bpf for each function, in the language of asm.py.
 
 A function takes r1 … r5, returns r0, keeps r6 … r9 and ends in exit. `link_library` appends it
@@ -15,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..insn import Insn
 
-_cache = {}
+_cache: dict[str, str] = {}
 
 
 def load_function(name: str) -> list[Insn]:

@@ -13,13 +13,15 @@ import errno
 import os
 import re
 
-from pydtrace.bpf.verifier import calls_pyusdt_helper
+from pydtrace.bpf.helpers import FIRST_PYUSDT_HELPER
+from pydtrace.bpf.insn import PSEUDO_CALL, call
 from pydtrace.engine import EngineError, no_such_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydtrace.bpf.insn import Insn
     from pydtrace.bpf.syscalls import ProgramRejected
     from pydtrace.program.program import Clause, Program
 
@@ -170,3 +172,14 @@ def _find_line(log: str, places: list[tuple[int, Clause]]) -> str:
     loc = lines[-1] if lines else clause.loc
     line = loc.source.find_position(loc.mark)[1]
     return f" for {loc.source.name or 'the command line'}, line {line}" if line else ""
+
+
+_CALL = call(0).opcode
+
+
+def calls_pyusdt_helper(insns: list[Insn]) -> bool:
+    """Whether a program calls a helper that no kernel has."""
+    return any(
+        insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= FIRST_PYUSDT_HELPER
+        for insn in insns
+    )

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The kernel verifier's verdict on a program: BPF_PROG_LOAD without attaching anything.
 
     verdict = verify(clause.code, program.maps)
@@ -12,9 +11,8 @@ from __future__ import annotations
 
 import os
 
-from .helpers import FIRST_PYUSDT_HELPER
-from .insn import PSEUDO_CALL, call, exit_, mov_imm
-from .syscalls import (
+from pydtrace.bpf.insn import exit_, mov_imm
+from pydtrace.bpf.syscalls import (
     KPROBE,
     PER_CPU_VALUE_MAX,
     LoadedProgram,
@@ -22,22 +20,18 @@ from .syscalls import (
     load_program,
     map_create,
 )
+from pydtrace.engine.kernel.kernel_errors import calls_pyusdt_helper
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .insn import Insn
-
-_CALL = call(0).opcode
 OK, REFUSED, CANNOT = "ok", "refused", "cannot"
 
 
 class Verdict:
     __slots__ = ("status", "log")
 
-    def __init__(self, status, log: str = "") -> None:
+    def __init__(self, status, log=""):
         self.status, self.log = status, log
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"Verdict({self.status}, {self.log[-500:]!r})"
 
 
@@ -56,7 +50,7 @@ def why_not_loadable():
     return _not_loadable
 
 
-def verify(insns: list[Insn], maps=(), prog_type: int = KPROBE):
+def verify(insns, maps=(), prog_type=KPROBE):
     """insns: a finished program, maps by index; maps: its definitions (program.MapDef)."""
     if why_not_loadable():
         return Verdict(CANNOT, why_not_loadable())
@@ -102,15 +96,7 @@ def verify_program(program):
             os.close(fd)
 
 
-def calls_pyusdt_helper(insns: list[Insn]) -> bool:
-    """Whether a program calls a helper that no kernel has."""
-    return any(
-        insn.opcode == _CALL and insn.src != PSEUDO_CALL and insn.imm >= FIRST_PYUSDT_HELPER
-        for insn in insns
-    )
-
-
-def _verify_clause(insns: list[Insn], fds) -> Verdict:
+def _verify_clause(insns, fds):
     try:
         os.close(load_program(insns, fds))
     except ProgramRejected as error:
