@@ -18,6 +18,8 @@ import tempfile
 
 import pytest
 
+pytest.register_assert_rewrite("tests.support")  # so that its asserts show values, too
+
 from tests.support.paths import TESTS
 
 os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-tests-", dir="/dev/shm")

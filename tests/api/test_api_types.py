@@ -10,9 +10,9 @@ import pytest
 
 from pydtrace import options
 from pydtrace.consumer import trace_keywords
+from tests.support.paths import ROOT
 
 pytest.importorskip("mypy", reason="mypy is not here")
-ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 WRONG = """
 import pyusdt
 pyusdt.trace("x", pid=1, bufsise="4m")

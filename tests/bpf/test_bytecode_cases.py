@@ -1,21 +1,14 @@
 """Every case of cases/*.data through assembler, disassembler, interpreter, and the kernel as judge."""
 
-import glob
-import os
-
 import pytest
 
 from pydtrace.bpf import insn
 from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.disasm import disassemble
 from tests.support import bytecode_cases
+from tests.support.bytecode_cases import CASES
 from tests.support.compiler import verifier
 
-CASES = [
-    case
-    for file in sorted(glob.glob(os.path.join(bytecode_cases.BPF_TESTS, "cases", "*.data")))
-    for case in bytecode_cases.parse(file)
-]
 BY_ID = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 

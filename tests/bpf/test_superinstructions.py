@@ -8,8 +8,8 @@ from pydtrace.bpf import insn, lib
 from pydtrace.bpf.asm import assemble
 from pydtrace.bpf.program_builder import link_library
 from pydtrace.dlang.compile import Compiler
-from tests.bpf.test_bytecode_cases import CASES
 from tests.support import bytecode_cases
+from tests.support.bytecode_cases import CASES
 
 VALUES = sorted(
     {sign * (1 << bits) + step for bits in range(64) for sign in (1, -1) for step in (-1, 0, 1)}

@@ -11,16 +11,10 @@ import sys
 import pytest
 
 from tests.support.core.programs import C_TESTS, ROOT
+from tests.support.core.target_sources import target_sources
 
 EMULATOR, COMPILER = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
 LIBRARIES = "/usr/aarch64-linux-gnu"
-
-
-def target_sources():
-    """What a traced process needs of the core, as in setup.py."""
-    return sorted(
-        path for folder in ("target", "shared") for path in (ROOT / "c" / folder).glob("*.c")
-    )
 
 
 def make(folder, name):

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests.c.test_core_aarch64 import target_sources
 from tests.support.core.programs import C_TESTS, ROOT
+from tests.support.core.target_sources import target_sources
 
 KERNEL_HEADERS = (
     "/usr/include/linux",

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import subprocess
 
-from tests.c.test_core_aarch64 import target_sources
 from tests.support.core.programs import C_TESTS, ROOT
+from tests.support.core.target_sources import target_sources
 
 
 def test_a_provider_waits_for_a_slow_path(tmp_path):

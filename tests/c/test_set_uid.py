@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.c.test_core_aarch64 import target_sources
 from tests.support.core.programs import C_TESTS, ROOT
+from tests.support.core.target_sources import target_sources
 
 NOBODY = 65534
 

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from pydtrace.dlang.compile import compile_program
 from pydtrace.options import Options
-from tests.differential.differential import KINDS, ORACLE, compare, covered, kind_of, make, run
+from tests.support.random_programs.compare_engines import (
+    KINDS,
+    ORACLE,
+    compare,
+    covered,
+    kind_of,
+    make,
+    run,
+)
 from tests.support.random_programs.coverage_table import scarce
 from tests.support.random_programs.random_clauses import Generator
 from tests.support.random_programs.random_types import ARGUMENTS

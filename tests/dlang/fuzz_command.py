@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
-from tests.support.compiler.arbitrary_text import WORDS, scripts
+from tests.support.compiler.arbitrary_text import mutated, scripts
 
 CPU_SECONDS, WALL_SECONDS, MEGABYTES = 10, 120, 500
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
@@ -97,27 +97,6 @@ OPTIONS = [
     "$1",
     "/dev/null",
 ]
-
-
-def mutated(rng, texts):
-    """A script with some words of D put in, and pieces left out, doubled, or of other scripts."""
-    text = rng.choice(texts)
-    for _ in range(rng.choice((0, 1, 1, 2, 4, 16))):
-        at = rng.randint(0, len(text))
-        end = min(len(text), at + rng.choice((0, 0, 1, 3, 12, 40)))
-        other = rng.choice(texts)
-        start = rng.randint(0, len(other))
-        piece = rng.choice(
-            (
-                b"",
-                rng.choice(WORDS),
-                rng.randbytes(rng.randint(1, 8)),
-                other[start : start + rng.randint(0, 60)],
-                text[at:end] * 2,
-            )
-        )
-        text = text[:at] + piece + text[end:]
-    return text
 
 
 def attempt(rng, texts, folder):

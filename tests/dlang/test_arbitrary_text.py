@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.dlang.fuzz_command import mutated
-from tests.support.compiler.arbitrary_text import DLANG, WORDS, check, scripts
+from tests.support.compiler.arbitrary_text import DLANG, WORDS, check, mutated, scripts
 
 SCRIPTS = scripts()
 FOUND = sorted(glob.glob(os.path.join(DLANG, "robust", "*.d")))

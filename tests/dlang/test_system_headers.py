@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from tests.support.paths import ORACLE
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 # Taken here alone: an included file of musl's uses a type of the kernel's that none declares (docs/guide/language.md).
 ALONE = {"x86_64-linux-musl/sys/sendfile.h"}
 

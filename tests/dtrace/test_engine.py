@@ -12,13 +12,14 @@ import pytest
 
 import pyusdt
 from pydtrace.driver.address_symbolizer import AddressSymbolizer
-from pydtrace.engine.dtrace.framing import FrameReader, unescape
+from pydtrace.engine.dtrace.framing import unescape
 from pydtrace.engine.dtrace.script_rewriter import rewrite_script
 from pydtrace.process.identity import is_alive
 from pydtrace.results.aggregation_values import MergeError
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.results.records import Decoder, split_arguments
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
+from tests.support.dtrace_frames import frame, frames_of
 
 TRACER = "pyusdt*:::user_trace-i4s4"
 
@@ -141,14 +142,6 @@ def test_it_is_chosen_where_no_linux_is_and_no_pyusdt(dtrace, monkeypatch, syste
         process.wait()
     with pyusdt.trace(TRACER + " { trace(arg2); }", pid=os.getpid()) as t:
         assert t.engine == "embedded"
-
-
-def frame(*fields):
-    return (
-        b"\1"
-        + b"\3".join(field if isinstance(field, bytes) else str(field).encode() for field in fields)
-        + b"\4"
-    )
 
 
 def record(*values):
@@ -392,13 +385,6 @@ def test_functions_of_pyusdts_own_are_refused(dtrace):
         trace("BEGIN { @a = percentiles(1); }", pyusdt=True),
     ):
         pass
-
-
-def frames_of(script):
-    """Frames of a script, and the marks around what dtrace shows for people."""
-    from pydtrace.dlang.compile import compile_program
-
-    return FrameReader(compile_program(script), "M"), b"\2M"
 
 
 @pytest.mark.parametrize(

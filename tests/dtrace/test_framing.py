@@ -4,7 +4,7 @@ import pytest
 
 from pydtrace.aggregation.int64 import unpack_words
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
-from tests.dtrace.test_engine import frame, frames_of
+from tests.support.dtrace_frames import frame, frames_of
 
 
 @pytest.mark.parametrize(

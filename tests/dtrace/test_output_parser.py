@@ -28,7 +28,7 @@ from pydtrace.engine.dtrace.output_items import (
     Total,
 )
 from pydtrace.engine.dtrace.output_parser import Parser
-from tests.dtrace import fuzz_parser
+from tests.support import dtrace_output_fuzzer
 
 CORPUS = os.path.join(os.path.dirname(__file__), "corpus")
 FILES = sorted(glob.glob(os.path.join(CORPUS, "*.out")))
@@ -473,12 +473,12 @@ def test_a_function_may_have_colons_in_its_name():
 
 
 def test_seconds_of_fuzzing():
-    assert fuzz_parser.fuzz(3, seed=8)
+    assert dtrace_output_fuzzer.fuzz(3, seed=8)
 
 
 @pytest.mark.long
 def test_an_hour_of_fuzzing():
-    print("\n".join(fuzz_parser.fuzz(3600, seed=random.randrange(2**32))))
+    print("\n".join(dtrace_output_fuzzer.fuzz(3600, seed=random.randrange(2**32))))
 
 
 def test_the_fuzzer_finds_a_parser_that_loses_text(monkeypatch):
@@ -493,6 +493,6 @@ def test_the_fuzzer_finds_a_parser_that_loses_text(monkeypatch):
         def _finish_held(self, out):
             super()._finish_held([] if self._held and self._held[1] == ("init",) else out)
 
-    monkeypatch.setattr(fuzz_parser, "Parser", Forgets)
-    with pytest.raises(fuzz_parser.Found, match="text was lost"):
-        fuzz_parser.fuzz(20, seed=8)
+    monkeypatch.setattr(dtrace_output_fuzzer, "Parser", Forgets)
+    with pytest.raises(dtrace_output_fuzzer.Found, match="text was lost"):
+        dtrace_output_fuzzer.fuzz(20, seed=8)

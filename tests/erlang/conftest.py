@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
+import socket
 import subprocess
 
 import pytest
@@ -109,3 +111,22 @@ def oracle():
         return harness.run([harness.ORACLE, *arguments], timeout=timeout, env=environment)
 
     return run
+
+
+@pytest.fixture
+def epmd(tmp_path, monkeypatch):
+    """The mapper of node names that a test's nodes share with nobody."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("ERL_EPMD_PORT", str(port))
+    with harness.running(
+        [
+            shutil.which("epmd") or "/usr/lib/erlang/bin/epmd",
+            "-port",
+            str(port),
+            "-address",
+            "127.0.0.1",
+        ]
+    ):
+        yield

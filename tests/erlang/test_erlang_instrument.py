@@ -17,16 +17,13 @@ import urllib.request
 import pytest
 
 from tests.support import harness
+from tests.support.erlang_output import EVENTS, rows
 
 pytestmark = pytest.mark.own_processes
 COWBOY = sorted(glob.glob("/usr/lib/rabbitmq/lib/*/plugins/*/ebin"))
 HTTP = (
     "http*:::request-start { @s[copyinstr(arg0), copyinstr(arg1), copyinstr(arg3)] = count(); } "
     "http*:::request-done { @d[copyinstr(arg0), arg1, arg2, copyinstr(arg4), copyinstr(arg6)] = count(); @bad = sum(arg3 < 0); }"
-)
-EVENTS = (
-    "telemetry*:::event { @[copyinstr(arg0)] = count(); } "
-    'telemetry*:::event /copyinstr(arg0) == "shop.order.placed"/ { @i[term(arg2, "item")] = count(); @s = sum(strtoll(term(arg1, "price"))); }'
 )
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -53,14 +50,6 @@ def cowboy(node):
         return [erl, *(word for path in wanted for word in ("-pa", path)), *rest]
 
     return command
-
-
-def rows(run: harness.Run) -> list[str]:
-    """Of the aggregations, with one space between the columns."""
-    assert run.stderr == "" and "trouble []" in run.stdout, run
-    return sorted(
-        " ".join(line.split()) for line in run.stdout.splitlines() if line.startswith(" ")
-    )
 
 
 def test_phoenix(node, trace):

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from tests.erlang import test_erlang_instrument, test_erlang_scripts, test_erlang_vm
-from tests.support import harness
+from tests.erlang import test_erlang_vm
+from tests.support import erlang_output, erlang_script_cases, erlang_vm_scripts, harness
 
 pytestmark = pytest.mark.long
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -103,13 +103,13 @@ def test_all_events_of_telemetry(otp):
             "-x",
             "engine=embedded",
             "-n",
-            test_erlang_instrument.EVENTS,
+            erlang_output.EVENTS,
             "-c",
             " ".join(node),
         ],
         timeout=120,
     )
-    assert test_erlang_instrument.rows(run) == [
+    assert erlang_output.rows(run) == [
         "210",
         "in.no.list 20",
         "phoenix.endpoint.stop 20",
@@ -134,8 +134,8 @@ def test_on_and_off_and_beside_another_session(otp):
             timeout=3 * 3600,
         )
 
-    run = traced(test_erlang_vm.TOGGLED, "toggles", "10000")
-    assert test_erlang_vm.found(run, r"toggled 10000, 0 left"), run
+    run = traced(erlang_vm_scripts.TOGGLED, "toggles", "10000")
+    assert erlang_output.found(run, r"toggled 10000, 0 left"), run
     run = traced(
         "erlang*:::gc_major-start, erlang*:::process-spawn { @[probename] = count(); }",
         "collected_elsewhere",
@@ -205,8 +205,8 @@ def test_own_scripts(otp, monkeypatch):
     assert built.status == 0, built
     monkeypatch.setenv("VM_OPTIONS", "#{functions => [scripted]}")
     monkeypatch.setenv("VM_FOLDER", str(otp.folder))
-    for name in sorted(set(test_erlang_scripts.CASES) - {"erl-request"}):
-        test_erlang_scripts.finds(There(otp), name)
+    for name in sorted(set(erlang_script_cases.CASES) - {"erl-request"}):
+        erlang_script_cases.finds(There(otp), name)
 
 
 def test_scripts_of_otp(otp, monkeypatch):
@@ -220,7 +220,7 @@ def test_scripts_of_otp(otp, monkeypatch):
         ).stdout
         + "/examples"
     )
-    for script, function, n, check in test_erlang_vm.SCRIPTS:
+    for script, function, n, check in erlang_vm_scripts.SCRIPTS:
         node = otp.command(
             "erl", "-noshell", "-pa", str(otp.folder / "ebin"), "-run", "vm", function, str(n)
         )
@@ -237,4 +237,4 @@ def test_scripts_of_otp(otp, monkeypatch):
             ],
             timeout=120,
         )
-        (test_erlang_vm.tokens if script == "messages" else check)(run, n)
+        (erlang_vm_scripts.tokens if script == "messages" else check)(run, n)

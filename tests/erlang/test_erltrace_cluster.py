@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.erlang.test_erlang_vm import epmd  # noqa: F401 (a fixture)
 from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
 
 
-def test_nodes_are_traced_as_one(erlang, epmd, monkeypatch):  # noqa: F811
+def test_nodes_are_traced_as_one(erlang, epmd, monkeypatch):
     """Counts, sums, distributions of all; one that joins, one that goes; END fires once; nothing is left."""
     monkeypatch.setenv("PATH", os.path.dirname(harness.PYDTRACE) + os.pathsep + os.environ["PATH"])
     left, used, others = (

@@ -16,6 +16,8 @@ import tempfile
 import pytest
 
 from tests.support import chromium, harness, host_namespaces, python_builds
+from tests.support.docs_blocks import commands_path  # noqa: F401 (the fixture path)
+from tests.support.recordings import recording, replayer  # noqa: F401 (fixtures)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_docs import BLOCKS, MARK, check_step, path, steps  # noqa: F401  (path is a fixture)
 from tests.support import harness, python_builds
+from tests.support.docs_blocks import BLOCKS, MARK, check_step, steps
 
 pytestmark = pytest.mark.own_processes
 EXAMPLES = {
@@ -49,7 +49,7 @@ def block_of(example: str):
         for version in ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
     ]
 )
-def environment(request, path, tmp_path):  # noqa: F811
+def environment(request, path, tmp_path):
     """Of the commands: `python` is that version, and finds Django.  (test_docs runs them with the project's own.)"""
     python = python_builds.find(request.param)
     if python is None:

@@ -19,7 +19,6 @@ int main(void)
     return 0;
 }
 """
-ORACLE = os.path.join(harness.ROOT, "tests", "oracle", "oracle")
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 ADVICE = "dtrace: probes need no -G on Linux: the header that -h makes has them; an empty object was written\n"
 
@@ -86,7 +85,7 @@ def test_an_output_without_a_name(words, said, folder):
 def test_dtrace_and_pydtrace_see_them(program, folder):
     """The same line from the real dtrace, which runs the program in its chroot, and from the kernel engine."""
     clause = 'shop$target:::order-placed { printf("%d %s", arg0, copyinstr(arg1)); }'
-    for command in ([ORACLE, "dtrace"], [PYDTRACE]):
+    for command in ([harness.ORACLE, "dtrace"], [PYDTRACE]):
         done = subprocess.run(
             [*command, "-qn", clause, "-c", program],
             cwd=folder,
@@ -129,7 +128,7 @@ def test_what_is_refused_is_what_dtrace_refuses(words, folder):
     for length in (53, 54, 63, 64):
         (folder / f"{length}.d").write_text(f"provider {'a' * length} {{ probe go(int); }};\n")
     theirs = subprocess.run(
-        [ORACLE, "dtrace", *words],
+        [harness.ORACLE, "dtrace", *words],
         cwd=folder,
         check=False,
         capture_output=True,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.integration.test_record_replay import COUNT, replay, replayer  # noqa: F401 (a fixture)
 from tests.support import harness
+from tests.support.recordings import COUNT, replay
 
 pytestmark = pytest.mark.own_processes
 PROGRAM = """
@@ -165,7 +165,7 @@ WORDS = st.one_of(
     max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 @given(st.lists(st.tuples(PLACES, WORDS), min_size=1, max_size=6), st.integers(0, 2**32))
-def test_hostile_files(flown, replayer, mutations, cut):  # noqa: F811
+def test_hostile_files(flown, replayer, mutations, cut):
     """Whatever a stranger changes: an error, or a replay of what makes sense."""
     data = bytearray(flown.read_bytes())
     for at, put in mutations:

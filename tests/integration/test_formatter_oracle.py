@@ -10,6 +10,7 @@ import random
 import pytest
 
 from tests.support.formatter import formatter_process
+from tests.support.formatter.dtrace_output import ask_oracle
 from tests.support.formatter.formatter_cases import (
     INTEGERS,
     NAMES,
@@ -19,7 +20,6 @@ from tests.support.formatter.formatter_cases import (
     Trace,
     type_of,
 )
-from tests.unit.record_dtrace_output import ask_oracle
 
 pytestmark = pytest.mark.xdist_group("integration/test_formatter_oracle")
 

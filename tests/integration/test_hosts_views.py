@@ -14,9 +14,9 @@ import urllib.request
 
 import pytest
 
-from tests.integration.test_live import Terminal
 from tests.support import harness
 from tests.support.host_namespaces import PATIENT
+from tests.support.tmux_terminal import Terminal
 
 pytestmark = pytest.mark.own_processes
 VIA = f"env HOST={{host}} {harness.PYDTRACE} --serve"

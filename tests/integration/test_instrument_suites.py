@@ -14,8 +14,8 @@ from importlib.metadata import version
 
 import pytest
 
-from tests.integration.test_instrument import PYUSDT
 from tests.support import harness
+from tests.support.instrument_scripts import PYUSDT
 
 pytestmark = [pytest.mark.xdist_group("integration/test_instrument_suites"), pytest.mark.long]
 PYTEST = "-m pytest -q -rfE -p no:cacheprovider -p no:randomly"

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from tests.integration.test_instrument import PYUSDT, fails_and_goes_on
 from tests.support import harness
+from tests.support.instrument_scripts import PYUSDT, fails_and_goes_on
 from tests.support.servers import redis_server
 
 pytestmark = pytest.mark.own_processes

@@ -1,16 +1,15 @@
 """pydtrace --live in a terminal (tmux), by what its screen shows."""
 
-import contextlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.support import harness
+from tests.support.tmux_terminal import Terminal
 
 pytestmark = [
     pytest.mark.own_processes,
@@ -30,50 +29,6 @@ SCRIPT = (
     "pyusdt*:::user_trace-i4s4 { @calls[copyinstr(arg6)] = count(); @lat[copyinstr(arg6)] = quantize(arg2); } "
     'pyusdt*:::user_trace-i4s4 /arg2 == 1/ { printf("one\\x1b[2J"); }'
 )
-
-
-class Terminal:
-    """A tmux of its own, with one window."""
-
-    def __init__(self, folder, columns, rows):
-        self._tmux = ["tmux", "-f", "/dev/null", "-S", str(folder / "tmux")]
-        self._run(
-            "new-session",
-            "-d",
-            "-x",
-            str(columns),
-            "-y",
-            str(rows),
-            "-c",
-            str(folder),
-            "env PS1='$ ' sh",
-        )
-
-    def _run(self, *arguments):
-        return subprocess.run(
-            [*self._tmux, *arguments], capture_output=True, text=True, timeout=30, check=True
-        ).stdout
-
-    def type(self, *keys):
-        self._run("send-keys", *keys)
-
-    def resize(self, columns, rows):
-        self._run("resize-window", "-x", str(columns), "-y", str(rows))
-
-    def screen(self):
-        return self._run("capture-pane", "-p")
-
-    def until(self, pattern):
-        """The screen, once it shows that."""
-        end = time.monotonic() + 60
-        while not re.search(pattern, screen := self.screen(), re.MULTILINE):
-            assert time.monotonic() < end, (pattern, screen)
-            time.sleep(0.1)
-        return screen
-
-    def end(self):
-        with contextlib.suppress(subprocess.CalledProcessError):
-            self._run("kill-server")
 
 
 @pytest.fixture

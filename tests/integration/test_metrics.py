@@ -17,9 +17,9 @@ from itertools import pairwise
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from tests.integration import test_alerts, test_otlp
 from tests.integration.programs.paced import VALUES, routes
 from tests.support import harness
+from tests.support.servers import alert_receiver, otlp_receiver
 
 pytestmark = pytest.mark.xdist_group(
     "unattended"
@@ -499,8 +499,8 @@ def test_hosts_are_one_target(tmp_path):
         f"echo $$ >{tmp_path}/$1.new && mv {tmp_path}/$1.new {tmp_path}/$1 && HOST=$1 exec {harness.PYDTRACE} --serve\n"
     )
     with (
-        test_otlp.by_http(found := test_otlp.Received()) as url,
-        test_alerts.server() as hook,
+        otlp_receiver.by_http(found := otlp_receiver.Received()) as url,
+        alert_receiver.server() as hook,
         traced(
             tmp_path,
             HOSTS_SCRIPT,

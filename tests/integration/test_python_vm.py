@@ -6,7 +6,6 @@ Always:  what is compared is the program's count and the tracer's, never a numbe
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,23 +14,19 @@ import sys
 import pytest
 
 from tests.support import harness
+from tests.support.python_vm_scripts import (
+    OBJECTS,
+    TASKS,
+    check_objects,
+    check_tasks,
+    counted,
+    table,
+)
 
 pytestmark = pytest.mark.own_processes
 BY_MONITORING = sys.version_info >= (3, 12)
 TRAPS = os.path.join(harness.PROGRAMS, "vm_traps.py")
 COUNTED = os.path.join(harness.PROGRAMS, "vm_counted.py")
-
-
-def counted(run: harness.Run) -> dict[str, int]:
-    """What a program has counted itself."""
-    assert run.status == 0, run
-    return json.loads(next(line for line in run.stdout.splitlines() if line.startswith("{")))
-
-
-def table(run: harness.Run) -> dict[tuple[str, ...], int]:
-    """{keys of an aggregation: count}"""
-    rows = [line.split() for line in run.stdout.splitlines() if re.match(r"  +\S.* \d+$", line)]
-    return {tuple(row[:-1]): int(row[-1]) for row in rows}
 
 
 @pytest.fixture
@@ -228,43 +223,6 @@ def test_code_that_comes_and_goes_without_the_gil(python_of, tmp_path):
         )
 
 
-TASKS = (
-    'python$target:::task-* /copyinstr(arg1) != "Task-1"/ { @[probename, copyinstr(arg2)] = count(); }'
-    ' python$target:::task-suspend /copyinstr(arg2) == "pauses" || copyinstr(arg2) == "waits_for"/'
-    " { @waits[copyinstr(arg1), copyinstr(arg3), copyinstr(arg4)] = count(); }"
-    ' python$target:::task-done /copyinstr(arg1) == "failing" || copyinstr(arg1) == "sleeping" || copyinstr(arg1) == "forgotten"/'
-    ' { @done[copyinstr(arg1), arg3, copyinstr(arg4) == "" ? "-" : copyinstr(arg4), arg5] = count(); }'
-)
-
-
-def check_tasks(run: harness.Run) -> None:
-    """Against what programs/vm_tasks.py has counted: steps of the outermost coroutine alone, whatever it awaits."""
-    own, seen = counted(run), table(run)
-    pausing = own["suspended"] // 3  # tasks of three pauses each
-    assert seen["task-create", "pauses"] == seen["task-done", "pauses"] == pausing, run
-    assert (
-        seen["task-suspend", "pauses"] == own["suspended"]
-        and seen["task-run", "pauses"] == own["suspended"] + pausing
-    ), run
-    assert (
-        sum(
-            n
-            for keys, n in seen.items()
-            if keys[0] == "task-create" and not keys[1].startswith("BaseEventLoop")
-        )
-        == own["created"]
-    ), run
-    assert (
-        seen["pausing", "sleep", "_asyncio.Future"] == own["suspended"]
-        and seen["waiting", "waits_for", "pausing"] == 1
-    ), run
-    assert seen["failing", "1", "LookupError", "1"] == own["raised"], run
-    assert (
-        sum(n for keys, n in seen.items() if keys[:2] == ("sleeping", "2")) == own["cancelled"]
-    ), run
-    assert seen["forgotten", "0", "-", "0"] == 1, run
-
-
 def test_tasks(traced):
     check_tasks(traced(TASKS, "vm_tasks.py", 6))
 
@@ -296,12 +254,3 @@ def test_tasks_of_a_program_that_runs(pydtrace):
 def test_objects(traced):
     run = traced(OBJECTS, "vm_objects.py", 500)
     check_objects(run, frees=sys.version_info >= (3, 14))
-
-
-OBJECTS = 'python$target:::alloc, python$target:::free /copyinstr(arg0) == "Own"/ { @[probename] = count(); }'
-
-
-def check_objects(run: harness.Run, frees: bool) -> None:
-    own, seen = counted(run), table(run)
-    assert seen["alloc",] == own["made"], run
-    assert not frees or seen["free",] == own["freed"], run

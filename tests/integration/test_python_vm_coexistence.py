@@ -16,6 +16,7 @@ import pytest
 
 import pyusdt
 from tests.support import harness
+from tests.support.python_vm_scripts import seen
 
 BY_MONITORING = sys.version_info >= (3, 12)
 ENTRIES = "python$target:::function-entry { @[copyinstr(arg1)] = count(); }"
@@ -49,11 +50,6 @@ def same(pydtrace):
         return traced
 
     return run
-
-
-def seen(run: harness.Run) -> dict[str, int]:
-    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("  ")]
-    return {row[0]: int(row[-1]) for row in rows if row}
 
 
 # --- nothing while nobody traces ----------------------------------------------------------

@@ -14,8 +14,8 @@ import sys
 
 import pytest
 
-from tests.integration.test_python_vm import OBJECTS, TASKS, check_objects, check_tasks
 from tests.support import harness, python_builds
+from tests.support.python_vm_scripts import OBJECTS, TASKS, check_objects, check_tasks, table_of
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_injection")
 MINOR = sys.version_info[1]
@@ -77,21 +77,6 @@ def test_another_version(other, program, version):
         "exception-handled",
         "exception-raise",
     ], listed
-
-
-PAGE = os.path.join(harness.ROOT, "docs", "guide", "python-vm.md")
-
-
-def table_of(minor: int) -> set[str]:
-    """The probes that the page has for CPython 3.minor."""
-    with open(PAGE) as file:
-        return {
-            name
-            for name, since in re.findall(
-                r"^\| `([\w-]+)` \| [^|]+ \| 3\.(\d+)", file.read(), re.MULTILINE
-            )
-            if int(since) <= minor
-        }
 
 
 @pytest.mark.parametrize(

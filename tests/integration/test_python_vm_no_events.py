@@ -14,8 +14,8 @@ import textwrap
 
 import pytest
 
-from tests.integration.test_python_vm_coexistence import seen
 from tests.support import harness
+from tests.support.python_vm_scripts import seen
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_no_events")
 OF_TARGET = "python$target::work:function-entry { @[probefunc] = count(); }"

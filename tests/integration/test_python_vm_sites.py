@@ -16,8 +16,8 @@ import sys
 
 import pytest
 
-from tests.integration.test_python_vm_injection import table_of
 from tests.support import harness
+from tests.support.python_vm_scripts import table_of
 
 MARKS = os.path.join(harness.PROGRAMS, "vm_marks.py")
 CALLS = 500

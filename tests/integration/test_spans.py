@@ -9,8 +9,8 @@ import socket
 import pytest
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 
-from tests.integration.test_otlp import Receiver, by_grpc, by_http
 from tests.support import harness
+from tests.support.servers.otlp_receiver import Receiver, by_grpc, by_http
 
 pytestmark = pytest.mark.own_processes
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

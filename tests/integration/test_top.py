@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests.integration.test_live import Terminal
 from tests.support import harness
+from tests.support.tmux_terminal import Terminal
 
 pytestmark = pytest.mark.own_processes
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")

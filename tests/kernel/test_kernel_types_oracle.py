@@ -11,9 +11,8 @@ from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
 from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 from pydtrace.program import d_types as t
 from tests.support.kernel_harness import pydtrace
+from tests.support.paths import ORACLE
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 pytestmark = [
     pytest.mark.long,
     pytest.mark.usefixtures("bpf"),

@@ -16,9 +16,9 @@ import time
 
 import pytest
 
+from tests.support.paths import ORACLE, ROOT
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-ORACLE = os.path.join(ROOT, "tests", "oracle", "oracle")
 CHROOT = os.environ.get("ORACLE_ROOT") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pyusdt-oracle"
 )

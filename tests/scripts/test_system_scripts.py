@@ -12,9 +12,9 @@ import pytest
 from pydtrace.dlang.compile import Compiler
 from pydtrace.engine.kernel.kernel_structs import BTF, KernelBtf
 from pydtrace.options import Options
+from tests.support.paths import ROOT
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 FOLDER = os.path.join(ROOT, "scripts", "system")
 NAMES = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(FOLDER, "*.d")))
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")

@@ -25,7 +25,7 @@ from pydtrace.profile.sampler import ALL, RUNNING, SampledProcess, SamplerOption
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.unwind.thread_capture import ThreadCapture
 from tests.support import stacks_harness as harness
-from tests.unit.profile.test_profile_formats import check_speedscope
+from tests.support.speedscope_schema import check_speedscope
 
 SHARES = os.path.join(harness.STACKS, "programs", "shares.py")
 

@@ -22,24 +22,9 @@ from pydtrace.remote_python.remote_python import RemotePython
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.untrusted.cpu_time_budget import CpuTimeBudget
 from tests.support import stacks_harness as harness
+from tests.support.python_stack_reader import Reader
 
 THREADS = 20
-
-
-class Reader:
-    """Of one process."""
-
-    def __init__(self, pid: int, frames: int = 1000, tries: int = 64):
-        self.python = RemotePython(pid)
-        self.codes = CodeObjects(self.python)
-        self.make_walker = self.python.make_walker(frames, tries)
-
-    def read(self):
-        return python_threads.read_raw_threads(self.make_walker, self.python.pid)
-
-    def rows(self, raw) -> list[list]:
-        self.codes.expire_frames()
-        return [[each.name, each.file, each.line] for each in raw.read_frames(self.codes)]
 
 
 def compare(python: str, rounds: int) -> int:

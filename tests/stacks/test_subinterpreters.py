@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.stacks.test_python_walk import Reader
 from tests.support import stacks_harness as harness
+from tests.support.python_stack_reader import Reader
 
 
 @pytest.mark.parametrize("work", ["busy", "sleep"])

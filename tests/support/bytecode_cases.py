@@ -16,6 +16,7 @@ the traced process to give the same value), `refuses`, or `skip`, each with the 
 """
 
 import functools
+import glob
 import os
 import re
 import struct
@@ -231,3 +232,10 @@ def in_kernel(case):
             return "ran", hex(r0), arrays
     except ProgramRejected as error:
         return "refused", str(error)
+
+
+CASES = [
+    case
+    for file in sorted(glob.glob(os.path.join(BPF_TESTS, "cases", "*.data")))
+    for case in parse(file)
+]

@@ -6,30 +6,16 @@ CPU numbers are masked, since they are not the script's.
 """
 
 import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # where the package tests is
 
+from tests.support.formatter.dtrace_output import ask_oracle
 from tests.support.formatter.formatter_cases import CASES
-from tests.support.paths import ORACLE, TESTS
+from tests.support.paths import TESTS
 
 FOLDER = os.path.join(TESTS, "unit", "dtrace_output")
-
-
-def mask_cpu(text):
-    return re.sub(rb"(?m)^ +\d+( +1 +:BEGIN )", rb"  0\1", text)
-
-
-def ask_oracle(path, options):
-    """Standard output of the real dtrace for a script."""
-    done = subprocess.run([ORACLE, "dtrace", *options, "-s", path], capture_output=True, timeout=120, check=False,
-                          env={**os.environ, "TZ": "UTC"})  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(f"{path}: {done.stderr.decode()}")
-    return mask_cpu(done.stdout)
 
 
 def main(names):

@@ -73,3 +73,24 @@ def check_error(error, text):
         any("^" in shown for shown in lines)
         or not error.loc.source.line_text(error.loc.start).strip()
     )
+
+
+def mutated(rng, texts):
+    """A script with some words of D put in, and pieces left out, doubled, or of other scripts."""
+    text = rng.choice(texts)
+    for _ in range(rng.choice((0, 1, 1, 2, 4, 16))):
+        at = rng.randint(0, len(text))
+        end = min(len(text), at + rng.choice((0, 0, 1, 3, 12, 40)))
+        other = rng.choice(texts)
+        start = rng.randint(0, len(other))
+        piece = rng.choice(
+            (
+                b"",
+                rng.choice(WORDS),
+                rng.randbytes(rng.randint(1, 8)),
+                other[start : start + rng.randint(0, 60)],
+                text[at:end] * 2,
+            )
+        )
+        text = text[:at] + piece + text[end:]
+    return text

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import fastjsonschema
@@ -17,6 +15,7 @@ from pydtrace.profile.folded import fold_stacks
 from pydtrace.profile.frame_key import FrameKey, pseudo_frame
 from pydtrace.profile.speedscope import make_speedscope
 from pydtrace.profile.stack_profile import RUNNING_THREADS, Profile
+from tests.support.speedscope_schema import VALID, check_speedscope
 
 MAIN, WORK, LEAF = (FrameKey((name, "/app.py", None)) for name in ("main", "work", "leaf"))
 NASTY = FrameKey(("<script>a;b</script>\n\x1b", "\"'&.py", 3))
@@ -97,23 +96,6 @@ def test_folded():
         "main (/app.py) 1\nmain (/app.py);work (/app.py);leaf (/app.py) 6\n"
         "main (/app.py);work (/app.py);work (/app.py) 3\nworker 7;main (/app.py);[moving] 2\n"
     )
-
-
-with open(Path(__file__).parent / "speedscope" / "file-format-schema.json") as published:
-    VALID = fastjsonschema.compile(json.load(published))
-
-
-def check_speedscope(file: dict) -> None:
-    """speedscope's own schema (of the npm package speedscope 1.25.0, unchanged) accepts it; and what a schema can not say."""
-    VALID(json.loads(json.dumps(file)))
-    assert file["$schema"] == "https://www.speedscope.app/file-format-schema.json"
-    for each in file["profiles"]:
-        assert each["type"] == "sampled" and len(each["samples"]) == len(each["weights"])
-        assert all(
-            0 <= number < len(file["shared"]["frames"])
-            for stack in each["samples"]
-            for number in stack
-        )
 
 
 def test_the_schema_refuses_what_is_wrong():
