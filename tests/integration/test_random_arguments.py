@@ -8,7 +8,7 @@ import ctypes
 import os
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import pyusdt
@@ -40,9 +40,18 @@ def integer(value):
 
 
 def text(value):
-    """What D reads of a string: its bytes to the first NUL, at most strsize - 1 of them."""
+    """What D reads of a string: its bytes to the first NUL, at most strsize - 1 of them; a record has no part of a character."""
     data = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
-    return data.split(b"\0")[0][: STRSIZE - 1]
+    data = data.split(b"\0")[0]
+    if len(data) < STRSIZE:
+        return data
+    data = data[: STRSIZE - 1]
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        if error.end == len(data) and error.reason == "unexpected end of data":
+            return data[: error.start]
+    return data
 
 
 def expected(row):
@@ -76,6 +85,9 @@ def check(rows, engine):
 
 @settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(ROWS, min_size=1, max_size=25))
+@example(
+    rows=[([], [STRSIZE // 2 * "é", (STRSIZE - 2) // 2 * "é" + "€"], "")]
+)  # cut inside a character
 def test_through_the_embedded_engine(rows):
     check(rows, "embedded")
 
