@@ -57,7 +57,7 @@ class Expr(Node):
     """An expression; `type` is None until the types pass."""
 
     __slots__ = ("type",)
-    type: Any  # program.d_types.Type
+    type: Any  # a program.d_types.Type, whose kind is_integer and the other flags tell
 
     def __init__(self, loc: Location, *values: Any) -> None:
         self.type = None
@@ -350,7 +350,7 @@ class Clause(Node):
     __slots__ = _fields = ("probes", "predicate", "body")
     probes: list[ProbeDesc]
     predicate: Expr | None
-    body: list[Node] | None
+    body: list[ExprStmt | AggStmt] | None
 
 
 class Pragma(Node):

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Hints for the most frequent mistakes of beginners: one line that names the solution, or None."""
 
 from __future__ import annotations
@@ -65,28 +64,28 @@ _STATEMENTS = {
 }
 
 
-def hint_for_name(name: str) -> str:
+def hint_for_name(name: str) -> str | None:
     """For a name that nothing defines."""
     if name[:3] == "arg" and name[3:].isdigit():
         return "a probe has arg0 … arg9"
     return _WORDS.get(name)
 
 
-def hint_for_function(name: str):
+def hint_for_function(name: str) -> str | None:
     return _FUNCTIONS.get(name)
 
 
-def hint_for_statement(word):
+def hint_for_statement(word: object) -> str | None:
     """For a statement of C that D does not have."""
-    return _STATEMENTS.get(word)
+    return _STATEMENTS.get(word) if isinstance(word, str) else None
 
 
-def is_character(node):
+def is_character(node: ast.Expr) -> bool:
     """Whether a node is a character constant."""
     return type(node) is ast.IntLit and node.loc.source.text[node.loc.start] == "'"
 
 
-def hint_for_operands(left, right):
+def hint_for_operands(left: ast.Expr, right: ast.Expr) -> str | None:
     """For operands that do not go together."""
     if right.type is t.AGGREGATION:
         return "printa() prints an aggregation; a program can not read it"
@@ -105,7 +104,7 @@ def hint_for_operands(left, right):
     return None
 
 
-def hint_for_conversion(tag: str, message: str, type):
+def hint_for_conversion(tag: str, message: str, type: t.Type | None) -> str | None:
     """For an argument of printf() and its conversion; type: the argument's, None where there is no argument."""
     if tag == "D_PRINTF_ARG_PROTO":
         return "each conversion takes an argument; %% prints a percent sign"
@@ -122,9 +121,9 @@ def hint_for_conversion(tag: str, message: str, type):
     return None
 
 
-def hint_for_token(kind, value):
+def hint_for_token(kind: str, value: object) -> str | None:
     """For a token that can not stand where it is; kind, value: of the lexer's Token."""
-    if kind == "IDENT" and value in ("and", "or", "not"):
+    if kind == "IDENT" and isinstance(value, str) and value in ("and", "or", "not"):
         return _WORDS[value]
     if kind in ("int", "char", "long", "short", "unsigned", "string", "struct", "self", "this"):
         return "variables are declared outside of the clauses; this->name needs no declaration"

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Checks that a program's records and aggregations fit into the buffers that its options ask
 for.
 
@@ -13,6 +12,7 @@ from .code.layout import KEYS, dtrace_keys_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..program.program import AggDef, Program
@@ -34,7 +34,7 @@ _BUFFER, _AGGREGATIONS, _VARIABLES, _SCRATCH, _SPECULATIONS = (
 _LOWERED = {"aggsize": "aggregation", "specsize": "speculation", "dynvarsize": "dynamic variable"}
 
 
-def find_error(program: Program) -> None:
+def find_error(program: Program) -> str | None:
     """dtrace's words for the first of the sizes that can not be."""
     found = (
         check(program, program.options)
@@ -49,9 +49,7 @@ def find_error(program: Program) -> None:
     return next((words for words in found if words), None)
 
 
-def find_changes(
-    options: dict[str, int | list[str] | str], for_comparison: bool = False
-) -> list[Any]:
+def find_changes(options: Mapping[str, Any], for_comparison: bool = False) -> list[str]:
     """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
     has no room for a word is as large as asked, of which dtrace says nothing where its own suite compares what is said."""
     bufsize = options.get("bufsize", 0)
@@ -66,8 +64,8 @@ def find_changes(
     ]
 
 
-def _check_records(program: Program, options: dict[str, int | list[str] | str]) -> None:
-    bufsize = options.get("bufsize")
+def _check_records(program: Program, options: Mapping[str, Any]) -> str | None:
+    bufsize: int | None = options.get("bufsize")
     if bufsize is None:
         return None
     records = [
@@ -78,8 +76,8 @@ def _check_records(program: Program, options: dict[str, int | list[str] | str]) 
     return "Memory allocation failure" if bufsize >= _BUFFER else None
 
 
-def _check_aggregations(program: Program, options: dict[str, int | list[str] | str]) -> None:
-    aggsize = options.get("aggsize")
+def _check_aggregations(program: Program, options: Mapping[str, Any]) -> str | None:
+    aggsize: int | None = options.get("aggsize")
     if aggsize is None or not program.aggregations:
         return None
     if aggsize >= _AGGREGATIONS:
@@ -94,17 +92,18 @@ def _check_aggregations(program: Program, options: dict[str, int | list[str] | s
 def _element_size(program: Program, aggdef: AggDef) -> int:
     """Bytes of one key and its value."""
     head = _DISTRIBUTION_HEAD if aggdef.row.is_distribution else _SCALAR_HEAD
-    return (
+    size: int = (
         head
         + program.maps[aggdef.map].value_size
         - 8 * aggdef.row.extra_words
         + dtrace_keys_end(aggdef.keys)
         - KEYS
     )
+    return size
 
 
-def _check_variables(program: Program, options: dict[str, int | list[str] | str]) -> None:
-    dynvarsize = options.get("dynvarsize")
+def _check_variables(program: Program, options: Mapping[str, Any]) -> str | None:
+    dynvarsize: int | None = options.get("dynvarsize")
     if dynvarsize is None or not program.variable_size:
         return None
     if dynvarsize >= _VARIABLES:
@@ -112,15 +111,15 @@ def _check_variables(program: Program, options: dict[str, int | list[str] | str]
     return _NO_ROOM if dynvarsize < program.variable_size else None
 
 
-def _check_scratch(program: Program, options: dict[str, int | list[str] | str]) -> None:
+def _check_scratch(program: Program, options: Mapping[str, Any]) -> str | None:
     """dtrace takes twice as much, in 64 bits."""
     twice = 2 * (options.get("scratchsize", 0) + 7 & ~7) & (1 << 64) - 1
     return _TOO_BIG.format("scratchmem") if twice >= _SCRATCH else None
 
 
-def _check_speculations(_: Program, options: dict[str, int | list[str] | str]) -> None:
+def _check_speculations(_: Program, options: Mapping[str, Any]) -> str | None:
     """dtrace makes the map of speculations for every program, and the kernel makes none of no entries."""
-    nspec = options.get("nspec")
+    nspec: int | None = options.get("nspec")
     if nspec == 0:
         return "failed to create BPF map 'specs': Invalid argument"
     return _TOO_BIG.format("specs") if nspec is not None and nspec >= _SPECULATIONS else None

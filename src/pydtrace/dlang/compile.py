@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The compiler's driver: D text -> program.Program.
 
 A program may have several texts (dtrace's -n, -s … may be repeated). They share variables and
@@ -12,6 +11,7 @@ import sys
 
 from . import ast
 from .front.libraries import Libraries
+from .front.source_text import Location, Source
 from .pass_manager import TREES, back_end, front_end
 from .types.kernel_btf import KernelTypeResolver
 from .types.resolve import ProgramNames
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .compiler_limits import SizeLimits
-    from .front.source_text import Location
 
 DUMP_STAGES = ("ast", "types", "bpf")
 _STAGE_PASSES = {"ast": "parse", "types": "lower"}
@@ -70,7 +69,7 @@ class Compiler:
     def __init__(
         self,
         options: Any = None,
-        macros: dict[str, int] | None = None,
+        macros: dict[str, Any] | None = None,
         arguments: Iterable[str] = (),
         kernel: Callable[[str, str], int | None] | None = None,
     ) -> None:
@@ -79,7 +78,7 @@ class Compiler:
 
             options = Options()
         self.options = options
-        self.macros = default_macros() if macros is None else macros
+        self.macros: dict[str, Any] = default_macros() if macros is None else macros
         self.arguments = list(arguments)
         self.names = ProgramNames()
         self.names.options = self.options
@@ -154,16 +153,15 @@ class Compiler:
         """What -S shows of the program that generate_program() made."""
         from .disassembly import format_disassembly
 
-        clauses = [item for item in self.items if item.__class__ is ast.Clause]
+        clauses = [item for item in self.items if type(item) is ast.Clause]
         text: str = format_disassembly(clauses, program, self.names)
         return text
 
     def generate_program(self) -> Any:
         """The program.Program of all texts."""
+        place = self.last_location or Location(Source(""), 0, 0, 0)
         with DeepRecursion(self.names.limits):
-            return back_end().run(
-                {"unit": ast.Unit(self.last_location, self.items), "options": self.options}
-            )
+            return back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
 
 
 def compile_program(

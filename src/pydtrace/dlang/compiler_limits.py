@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Limits of a program's size, counted while it is compiled.
 
 - All texts of a program count together.
@@ -74,7 +73,8 @@ class SizeLimits:
             _refuse_size(loc, f"the program has more than {PROGRAM_CODE_MAX} instructions")
 
     def nesting_error(self) -> CompileError:
-        """Instead of a RecursionError."""
+        """Instead of a RecursionError, where `location` is known."""
+        assert self.location
         return CompileError(
             "D_UNSUPPORTED",
             self.location,

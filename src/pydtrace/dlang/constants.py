@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Constant expressions, folded while the parser builds them, as dtrace does.
 
 - A value is a 64-bit register, as at run time (0 … 2^64-1); its type decides the sign.
@@ -15,6 +14,8 @@ from .compile_errors import CompileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .front.source_text import Location
 
 MASK = (1 << 64) - 1
@@ -35,13 +36,13 @@ def to_signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def make_literal(loc: Location, value: int, type: t.Integer) -> ast.IntLit:
+def make_literal(loc: Location, value: int, type: t.Type) -> ast.IntLit:
     node = ast.IntLit(loc, value & MASK, None)
     node.type = type
     return node
 
 
-def make_integer(loc: Location, parsed: tuple[int, bool, str, str]) -> ast.IntLit:
+def make_integer(loc: Location, parsed: tuple[int, bool, str, str]) -> ast.Expr:
     """The IntLit of an integer token: (value, decimal, suffix, sign).  C99 6.4.4.1, and as dtrace has it with U:
     0x1ffffffffU is a long, 0x1ffffffffu an unsigned one."""
     value, decimal, suffix, sign = parsed
@@ -98,7 +99,10 @@ _ordered = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
-_division = {"/": _divide_towards_zero, "%": lambda a, b: a - b * _divide_towards_zero(a, b)}
+_division: dict[str, Callable[[int, int], int]] = {
+    "/": _divide_towards_zero,
+    "%": lambda a, b: a - b * _divide_towards_zero(a, b),
+}
 
 
 def fold_binary(loc: Location, op: str, left: ast.Expr, right: ast.Expr) -> ast.Expr:
@@ -134,12 +138,12 @@ def fold_ternary(loc: Location, cond: ast.Expr, then: ast.Expr, otherwise: ast.E
     return ast.Ternary(loc, cond, then, otherwise)
 
 
-def fold_cast(loc: Location, operand: ast.IntLit, to: t.Integer) -> ast.IntLit:
+def fold_cast(loc: Location, operand: ast.IntLit, to: t.Type) -> ast.IntLit:
     """An integer constant converted to an integer type."""
     return make_literal(loc, convert_value(operand.value, operand.type, to), to)
 
 
-def convert_value(value: int, source: t.Integer, to: t.Integer) -> int:
+def convert_value(value: int, source: t.Type, to: t.Type) -> int:
     """A register's value after a conversion between integer types: cut only where dtrace cuts."""
     if not changes_register(source, to):
         return value
@@ -149,7 +153,7 @@ def convert_value(value: int, source: t.Integer, to: t.Integer) -> int:
     return value & MASK
 
 
-def changes_register(source: t.Integer, to: t.Integer) -> bool:
+def changes_register(source: t.Type, to: t.Type) -> bool:
     """True if a conversion between integer types changes the register."""
     if to.size == 8:
         return False

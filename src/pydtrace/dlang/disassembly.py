@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The output of -S: each clause's code, and its variables in the form of dtrace -S.
 
 Global and this-> variables get the offsets that dtrace gives them, in the order in which the
@@ -19,6 +18,10 @@ if TYPE_CHECKING:
 
     from ..program.program import Program
     from .types.resolve import ProgramNames
+    from .variable_table import Variable
+
+    Offsets = dict[Variable, tuple[int, int]]  # (id, offset)
+    Row = tuple[tuple[int, int], str]  # (what sorts it, the text)
 
 HEADING = "NAME             ID   OFFSET KND SCP RANGE       FLAG TYPE"
 _FIRST_ID = 0x500  # of a program's own variables; what is below belongs to D
@@ -64,7 +67,7 @@ _SCOPES = {
 }
 
 
-def format_disassembly(clauses, program: Program, names: ProgramNames):
+def format_disassembly(clauses: list[ast.Clause], program: Program, names: ProgramNames) -> str:
     """The text for all clauses.  names: resolve.ProgramNames, which has the variables in the order of their making."""
     from pydtrace.bpf.disasm import disassemble
 
@@ -80,14 +83,14 @@ def format_disassembly(clauses, program: Program, names: ProgramNames):
     return "\n".join(part for part in parts if part)
 
 
-def _variable_size(type, strsize):
+def _variable_size(type: t.Type | None, strsize: int) -> int:
     """Bytes of a variable."""
     return 8 if type is None else strsize if type.is_string else t.embedded_size(type)
 
 
-def _assign_offsets(names: ProgramNames, strsize):
+def _assign_offsets(names: ProgramNames, strsize: int) -> Offsets:
     """{symbol: (id, offset)}"""
-    found = {}
+    found: Offsets = {}
     for scope in ("global", "this", "self", "task"):
         end = 0
         for number, symbol in enumerate(
@@ -103,7 +106,7 @@ def _assign_offsets(names: ProgramNames, strsize):
     return found
 
 
-def _alignment_of(type):
+def _alignment_of(type: t.Type | None) -> int:
     if type is None or type.is_record:
         return 8
     if type.is_string:
@@ -111,12 +114,13 @@ def _alignment_of(type):
     return max(1, t.embedded_size(type.to) if type.is_array else type.size)
 
 
-def _format_table(clause, size, places, strsize):
-    rows, seen = [], {}
+def _format_table(clause: ast.Clause, size: int, places: Offsets, strsize: int) -> str:
+    rows: list[Row] = []
+    seen: dict[Any, tuple[ast.Node, set[str]]] = {}
     for node, written in _iter_uses(clause):
-        key = node.row if node.__class__ is ast.Builtin else node.symbol
-        flags = seen.setdefault(key, [node, set()])
-        flags[1].add("w" if written else "r")
+        key = node.row if type(node) is ast.Builtin else node.symbol
+        _, uses = seen.setdefault(key, (node, set()))
+        uses.add("w" if written else "r")
     for key, (node, flags) in seen.items():
         rows.append(_format_row(key, node, flags, f"[0-{size}]", places, strsize))
     if not rows:
@@ -125,49 +129,51 @@ def _format_table(clause, size, places, strsize):
     return "\n".join([HEADING, *(text for _, text in rows)]) + "\n"
 
 
-def _iter_uses(clause) -> Iterator[Any]:
+def _iter_uses(clause: ast.Clause) -> Iterator[tuple[Any, bool]]:
     """(node, True where it is written) of the variables of a clause; of one whose part is assigned to the address is
     read, so to speak."""
-    whole = (ast.Var, ast.AssocRef)
     targets = set()
     for node in walk_nodes(clause):
-        if node.__class__ is ast.Assign and node.target.__class__ in whole:
+        if type(node) is ast.Assign and isinstance(node.target, (ast.Var, ast.AssocRef)):
             targets.add(id(node.target))
-        if node.__class__ is ast.Var and "#" in node.symbol.name:
+        if type(node) is ast.Var and "#" in node.symbol.name:
             continue  # the compiler's own
-        if node.__class__ in (ast.Var, ast.AssocRef, ast.Builtin, ast.AggRef):
+        if isinstance(node, (ast.Var, ast.AssocRef, ast.Builtin, ast.AggRef)):
             yield node, id(node) in targets
     for node in walk_nodes(clause):  # a compound assignment reads the node that it writes
-        if node.__class__ is not ast.Assign or node.target.__class__ not in whole:
+        if type(node) is not ast.Assign or not isinstance(node.target, (ast.Var, ast.AssocRef)):
             continue
         if any(below is node.target for below in walk_nodes(node.value)):
             yield node.target, False
 
 
-def _format_row(key, node, flags, span, places, strsize):
+def _format_row(
+    key: Any, node: ast.Node, flags: set[str], span: str, places: Offsets, strsize: int
+) -> Row:
     """(what sorts it, the text) of a variable."""
-    kind, scope, flag, offset, name = "scl", "builtin", "/".join(sorted(flags)), "", key.name
-    if node.__class__ is ast.AggRef:
+    kind, scope, flag, name = "scl", "builtin", "/".join(sorted(flags)), key.name
+    offset: int | str = ""
+    if type(node) is ast.AggRef:
         kind, scope, flag, number, offset = "agg", "agg", "", key.ident, 0
-        type = "any (unknown) by ref (size 0)"
-    elif node.__class__ is ast.Builtin:
+        shown = "any (unknown) by ref (size 0)"
+    elif type(node) is ast.Builtin:
         name = _DISPLAY_NAMES.get(name, name)
         number = _FIRST_BUILTIN + _BUILTINS.index(name) if name in _BUILTINS else 0
-        type = _format_type(key.type, strsize)
+        shown = _format_type(key.type, strsize)
     else:
         scope, (number, offset) = key.scope, places.get(key, (0, 0))
         kind = "arr" if key.keys is not None else "scl"
-        type = _format_type(key.type, strsize)
+        shown = _format_type(key.type, strsize)
     order = (_ORDER.index(scope), number)
     text = (
-        f"{name:<16} {number:<4x} {offset:<6} {kind} {_SCOPES[scope]} {span:<11} {flag:<4} {type}"
+        f"{name:<16} {number:<4x} {offset:<6} {kind} {_SCOPES[scope]} {span:<11} {flag:<4} {shown}"
     )
     return order, text
 
 
-def _format_type(type, strsize) -> str:
+def _format_type(type: t.Type, strsize: int) -> str:
     if type.is_string:
         return f"string (unknown) by ref (size {strsize})"
     if type.is_record or type.is_array:
-        return f"D type ({type.kind if type.is_record else 'array'}) by ref (size {type.size})"
+        return f"D type ({type.kind if isinstance(type, t.Record) else 'array'}) by ref (size {type.size})"
     return f"D type ({'pointer' if type.is_pointer else 'integer'}) (size {type.size})"

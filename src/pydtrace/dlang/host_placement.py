@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Scripts on many hosts: the name `host`, and the restrictions on clauses.
 
 - Without -x hostmode=central the parts of a script run at different places, which share only
@@ -46,7 +45,9 @@ def declare_host(compiler: Compiler, name: str, width: int, where: str) -> None:
     engine sets.  where: what messages about it name."""
     if name or compiler.options.get("hostmode") != CENTRAL:
         compiler.add_library(f'inline string {_HOST} = "{name}";\n', where)
-        compiler.names.inlines[_HOST].value.value = name.encode().ljust(width, b"\0")
+        text = compiler.names.inlines[_HOST].value
+        assert isinstance(text, ast.StrLit)
+        text.value = name.encode().ljust(width, b"\0")
     else:
         compiler.macros["target"] = MacroVariable(
             _TARGET, "*"
@@ -72,9 +73,9 @@ def finish_program(compiler: Compiler, sides: Sides, hosts: str) -> Any:
 # --- all clauses at the coordinator ------------------------------------------------------------------
 def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
     mixed = set()
-    for clause in (item for item in items if item.__class__ is ast.Clause):
-        where = sides(clause.probes)  # type: ignore[attr-defined]
-        for probe in filter(_names_processes, clause.probes if hosts in where else ()):  # type: ignore[attr-defined]
+    for clause in (item for item in items if type(item) is ast.Clause):
+        where = sides(clause.probes)
+        for probe in filter(_names_processes, clause.probes if hosts in where else ()):
             mixed.add("$target" in probe.loc.source.text[probe.loc.start : probe.loc.end])
             if len(mixed) > 1:
                 refuse(
@@ -110,8 +111,8 @@ def _check_partial(items: list[ast.Node], sides: Sides, hosts: str, must_choose:
     targets = set()
     assigned: dict[Any, tuple[ast.Node, frozenset[str]]] = {}
     used: list[tuple[Any, ast.Node, frozenset[str]]] = []
-    for clause in (item for item in items if item.__class__ is ast.Clause):
-        where = sides(clause.probes)  # type: ignore[attr-defined]
+    for clause in (item for item in items if type(item) is ast.Clause):
+        where = sides(clause.probes)
         for node in _walk_nodes(clause):
             if isinstance(node, ast.Assign) and (symbol := _global_symbol(node.target)):
                 targets.add(id(node.target))
@@ -160,7 +161,7 @@ def _check_action(call: ast.Call) -> None:
             "no other host is told to write into a process",
         )
     done_here = row.is_action and row.has_record and not row.is_value and not row.ends_tracing
-    if done_here and not any(arg.__class__ is ast.AggRef for arg in call.args):
+    if done_here and not any(type(arg) is ast.AggRef for arg in call.args):
         refuse(
             "D_UNSUPPORTED",
             call.loc,

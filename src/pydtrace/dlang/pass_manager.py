@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The pass manager: the order of the passes, and the values that each pass needs and makes.
 
 - A pass can be registered only if an earlier pass or an input makes each value that it needs.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Dumps of the compiler's stages for people: --dump=ast, types, bpf."""
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
 
 def format_tree(node: ast.Unit) -> str:
     """A tree, one node a line, indented by its depth."""
-    lines = []
+    lines: list[str] = []
     _format_node(node, "", 0, lines)
     return "\n".join(lines)
 

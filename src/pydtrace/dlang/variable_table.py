@@ -52,6 +52,18 @@ class Variable:
         self.slot: int | None = None
         self.is_allocated: bool | None = None
 
+    @property
+    def known_type(self) -> Type:
+        """Its type, after the types pass, which refuses a variable that has none."""
+        assert self.type
+        return self.type
+
+    @property
+    def placed_slot(self) -> int:
+        """Its slot, after layout."""
+        assert self.slot is not None
+        return self.slot
+
     def __str__(self) -> str:
         return self.name if self.scope == "global" else f"{self.scope}->{self.name}"
 
@@ -70,6 +82,12 @@ class Aggregation:
         self.map: int | None = None
         self.first_call: ast.Call | None = None
         self.params: tuple[int, ...] = ()
+
+    @property
+    def placed_map(self) -> int:
+        """The index of its map, after layout."""
+        assert self.map is not None
+        return self.map
 
 
 class Inline:

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T", bound="Type")
 
 
 class Type:
-    """Base of all types.  `size` is in bytes, `align` in bytes, `name` as D spells it."""
+    """Base of all types.  `size` is in bytes, `align` in bytes, `name` as D spells it.
 
-    __slots__ = ("name", "size", "align")
+    What only one kind has is read behind the flag that says so: is_integer before `signed`, is_array before `count`."""
+
+    if not TYPE_CHECKING:
+        __slots__ = ("name", "size", "align")
+    else:
+        to: Type  # of pointers and arrays
+        count: int  # of arrays
+        body: Body  # of structs and unions
+        signed: bool  # of integers
+        rank: tuple[float, bool, bool]
+        base: str
+        values: dict[str, int] | None  # of enumerations
     is_integer = is_string = is_pointer = is_void = is_array = is_record = is_enum = is_function = (
         False
     )
@@ -115,12 +128,12 @@ class Field:
 
     __slots__ = ("name", "type", "offset", "width", "shift")
 
-    def __init__(self, name: str | None, type: Any, offset: int, width: int | None = None) -> None:
+    def __init__(self, name: str | None, type: Type, offset: int, width: int | None = None) -> None:
         self.name, self.type, self.offset, self.width = name, type, offset, width
         self.shift = 0
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> Type:
         """The type of its value: among operands a bit-field ranks by its bits, and a variable that is first assigned
         one has the bytes that the bit-field is read with, as in dtrace."""
         if self.width is None:
@@ -409,9 +422,9 @@ def _read_typedefs(text: str) -> dict[str, Integer]:
     return {name: make_typedef(name, BASIC[base]) for name, base in found.items()}
 
 
-def make_typedef(name: str, type: Any) -> Any:
+def make_typedef(name: str, type: T) -> T:
     """A named copy of a type: the same in every way but how messages call it."""
-    copy = object.__new__(type.__class__)
+    copy: T = object.__new__(type.__class__)
     for cls in type.__class__.__mro__:
         for slot in getattr(cls, "__slots__", ()):
             if not isinstance(getattr(type.__class__, slot), property):
@@ -429,7 +442,7 @@ UINT32 = TYPEDEFS["uint32_t"]
 PID_T, SIZE_T = TYPEDEFS["pid_t"], TYPEDEFS["size_t"]
 
 
-def promote_types(left: Any, right: Any) -> Any:
+def promote_types(left: Type, right: Type) -> Type:
     """The type of an operator's result.  As in dtrace, and unlike C, nothing is widened to int but enumerations."""
     left, right = (INT if type.is_enum else type for type in (left, right))
     return left if left.rank >= right.rank else right
@@ -448,26 +461,26 @@ AGGREGATION = Dynamic("aggregation")
 AGGREGATING = Dynamic("aggregating function")
 
 
-def embedded_size(type: Any) -> int:
+def embedded_size(type: Type) -> int:
     """The bytes of a type inside a struct or an array."""
     return STRING_EXTENT if type.is_string else type.size
 
 
-def is_real(type: Any) -> bool:
+def is_real(type: Type) -> bool:
     """True for the floating-point types whose values fit into a register, as bits."""
     return isinstance(type, Float) and type.size <= 8
 
 
-def fits_register(type: Any) -> bool:
+def fits_register(type: Type) -> bool:
     """True for what is loaded and stored as a register is."""
     return bool(type.is_integer or type.is_pointer or is_real(type))
 
 
-def is_scalar(type: Any) -> bool:
+def is_scalar(type: Type) -> bool:
     return bool(type.is_integer or type.is_pointer)
 
 
-def are_compatible(left: Any, right: Any) -> bool:
+def are_compatible(left: Type, right: Type) -> bool:
     """True if two types are the same but for their names."""
     if left.is_integer and right.is_integer:
         return (
@@ -487,15 +500,15 @@ def are_compatible(left: Any, right: Any) -> bool:
     return left is right or left.is_string and right.is_string or left.is_void and right.is_void
 
 
-def is_kernel_record(type: Any) -> bool:
+def is_kernel_record(type: Type) -> bool:
     """True for a struct or union of the kernel's."""
     return bool(type.is_record and type.body.__class__ is KernelBody)
 
 
-def is_text(type: Any) -> bool:
+def is_text(type: Type) -> bool:
     """True for what may stand for a string: strings, pointers to char and arrays of char."""
     return type.is_string or (type.is_pointer or type.is_array) and is_char(type.to)
 
 
-def is_char(type: Any) -> bool:
+def is_char(type: Type) -> bool:
     return type.is_integer and type.size == 1 and not type.is_enum

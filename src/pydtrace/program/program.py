@@ -179,7 +179,7 @@ class Clause:
         "in_order",
     )
 
-    def __init__(self, index: int | None, probes: list[Any], loc: Any) -> None:
+    def __init__(self, index: int, probes: list[Any], loc: Any) -> None:
         self.index, self.probes, self.loc = index, probes, loc
         self.code: list[Any] = []
         self.actions: list[Action] = []

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """An action: a statement that records data or controls the tracing.
 
 A subclass of Action has everything about one action; registry.py lists the instances. Other
@@ -79,7 +78,7 @@ class Action:
         """The typed expressions that are recorded."""
         if self.first_recorded is None:
             return [call]
-        return [arg for arg in call.args[self.first_recorded :] if arg.__class__ is not ast.AggRef]
+        return [arg for arg in call.args[self.first_recorded :] if type(arg) is not ast.AggRef]
 
     def emit_record(self, g: Any, call: ast.Call, at: int, action: Any) -> None:
         """The code.  g: code.emitter.Emitter; at: where the record is in the state block; action: the program.Action, None

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """printa(), clear(), trunc(), normalize() and denormalize(): actions on whole aggregations.
 
 program.Action.args has the aggregations (variable_table.Aggregation). The consumer acts on a
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
     from ..variable_table import Aggregation
 
 
-def require_aggregation(call: ast.Call, arg: ast.AggRef, number: int, tag: str) -> Aggregation:
+def require_aggregation(call: ast.Call, arg: ast.Expr, number: int, tag: str) -> Aggregation:
     """The symbols.Aggregation that an argument names; tag: of the error if it is something else."""
-    if type(arg) is not ast.AggRef:
+    if not isinstance(arg, ast.AggRef):
         message = f"{call.name}( ) argument #{number} is incompatible with prototype:\n"
         refuse(tag, call.loc, f"{message}\tprototype: aggregation\n\t argument: {arg.type}")
-    return arg.symbol
+    symbol: Aggregation = arg.symbol
+    return symbol
 
 
 class Printa(Action):
@@ -58,14 +58,14 @@ class Printa(Action):
         for other in symbols[1:]:
             _check_same_keys(call, symbols[0], other)
         if first:
-            types = [
+            types: list[t.Type] = [
                 t.FLOATS["double"] if symbol.row is not None and symbol.row.is_float else t.INT64
                 for symbol in symbols
             ]
             parse_format(call, (), list(symbols[0].keys or ()), types)
 
     def recorded_values(self, call: ast.Call) -> list[Any]:
-        return [arg for arg in super().recorded_values(call) if arg.__class__ is not ast.StrLit]
+        return [arg for arg in super().recorded_values(call) if type(arg) is not ast.StrLit]
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         found = run.aggregates
@@ -80,7 +80,7 @@ class Printa(Action):
         run.sink.text(text)
 
 
-def _check_same_keys(call: ast.Call, a, b) -> None:
+def _check_same_keys(call: ast.Call, a: Aggregation, b: Aggregation) -> None:
     mine, its = len(a.keys or ()), len(b.keys or ())
     if mine != its:
         counts = [f"@{s.name} has {n} key{'' if n == 1 else 's'}" for s, n in ((a, mine), (b, its))]
@@ -101,7 +101,7 @@ class _AggregationAction(Action):
     def check(self, call: ast.Call) -> None:
         require_aggregation(call, call.args[0], 1, self.tag)
 
-    def find_definition(self, run: Any, action: program.Action):
+    def find_definition(self, run: Any, action: program.Action) -> Any:
         return run.aggregates.find_definition(action.args[0])
 
 

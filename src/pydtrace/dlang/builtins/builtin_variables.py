@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Built-in variables: most are fields of the state block, which the engine fills.
 
 Source of the types: the DTrace guide, "Variables", and dtrace 2.0's own libraries.
@@ -233,7 +232,7 @@ _rows += [
 VARIABLES = {row.name: row for row in _rows}
 
 
-def make_register_row(index):
+def make_register_row(index: int) -> VariableRow:
     """The row of uregs[index]."""
     return VariableRow(
         f"uregs[{index}]",

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """exit(), setopt(), ftruncate(), raise() and stop(): control of the tracing or of the firing
 process; and refused actions.
 """

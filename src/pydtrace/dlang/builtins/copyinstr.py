@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """copyinstr(), also as an aggregation's key under -x pyusdt, where strings that differ only
 after strsize stay apart.
 
@@ -10,7 +9,6 @@ from __future__ import annotations
 
 from pydtrace.bpf.insn import R0, R1, R2, R3, jump_imm, mov, mov_imm, store_imm
 from pydtrace.bpf.program_builder import Label
-from pydtrace.dlang.code.argument_demand import STRING_LIMIT
 from pydtrace.dlang.code.emitter import StringSlot
 from pydtrace.dlang.code.integer_expressions import constant_value
 from pydtrace.dlang.code.string_expressions import count_truncated_string
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from ...options import Options
     from ..ast import Call
     from ..code.emitter import Emitter, Temp
+    from ..code.layout import Layout
 
 CAPTURED_MAX = 1024  # bytes that a producer delivers at most, with the NUL
 _HASH_BYTES = 17
@@ -111,7 +110,7 @@ def _read_limit(call: Call, strsize: int) -> int:
     return strsize if bound is None else min(bound & (1 << 64) - 1, strsize)
 
 
-def _reserve_zeros(layout) -> None:
+def _reserve_zeros(layout: Layout) -> None:
     layout.zeros_size = max(layout.zeros_size, CAPTURED_MAX)
 
 
@@ -122,7 +121,7 @@ def _hashed_key_row() -> SubroutineRow:
         emit_hashed_key,
         "the string at an address, cut so that no two are alike",
         make_room=_reserve_zeros,
-        read_limit=lambda call, strsize: STRING_LIMIT,
+        read_limit=lambda call, strsize: p.STRING_LIMIT,
     )
 
 
@@ -133,7 +132,8 @@ def _choose_key_row(call: Call, options: Options) -> SubroutineRow:
     """The row for an aggregation's key: the string is read whole, where the program asks for it."""
     if options.get("pyusdt") and options.get("strsize", 0) < CAPTURED_MAX and len(call.args) == 1:
         return _HASHED_ARGUMENT if call.row is ARGUMENT else _HASHED_KEY
-    return call.row
+    row: SubroutineRow = call.row
+    return row
 
 
 def _copyinstr_row() -> SubroutineRow:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """copyout() and copyoutstr(): bytes written into the memory of the process that fired.
 
 - The bytes come from the program's own memory (alloca(), copyin(), a string) and lie inside it.

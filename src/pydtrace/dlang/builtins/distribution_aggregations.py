@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """quantize(), lquantize() and llquantize(): aggregating functions whose value is a distribution.
 
 `prepare` turns a value into the offset of its bucket. The checks of constants and their messages
@@ -38,25 +37,41 @@ from .aggregation_base import emit_count as count_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterable, Sequence
+    from typing import Any, NoReturn
 
-    from ...results.aggregation_values import Number
+    from ...results.aggregation_values import FloatNumber, Histogram, Number
     from ..code.emitter import Emitter, Temp
+    from .aggregation_base import Params, Words
+
+    Bounds = tuple[
+        int | None, int | None
+    ]  # the lowest and the highest value of a bucket; None: unbounded
 
 
 class Distribution(Aggregating):
-    """count(params): how many buckets there are; bucket_bounds(params): (lowest, highest value) of each, in the order of their counts,
-    None: unbounded; bucket_values(params): what stands for a value of each in the rank."""
+    """A function whose value is a distribution over buckets."""
 
     is_distribution = takes_increment = True
     metric_type = "histogram"
-    shown_percentiles = (("p50 <=", 50), ("p99 <=", 99))
+    shown_percentiles: tuple[tuple[str, float], ...] = (("p50 <=", 50), ("p99 <=", 99))
 
-    def count_words(self, params: tuple[int, ...]) -> int:
+    def count_buckets(self, params: Params) -> int:
+        """How many buckets there are."""
+        raise NotImplementedError
+
+    def bucket_bounds(self, params: Params) -> Sequence[Bounds]:
+        """Of each bucket, in the order of their counts."""
+        raise NotImplementedError
+
+    def bucket_values(self, params: Params) -> Iterable[int]:
+        """What stands for a value of each bucket in the rank."""
+        raise NotImplementedError
+
+    def count_words(self, params: Params) -> int:
         return self.header_words + self.count_buckets(params)
 
-    def emit(self, g: Emitter, params: tuple[int, ...], value: Temp, amount: Temp | None) -> None:
+    def emit(self, g: Emitter, params: Params, value: Any, amount: Temp | None) -> None:
         """`value` is the offset of a bucket from the first.  The comparison never holds: it shows the verifier that the
         bucket lies in the value."""
         outside = Label()
@@ -73,25 +88,25 @@ class Distribution(Aggregating):
         )
         g.place_label(outside)
 
-    def display_edges(self, params) -> None:
+    def display_edges(self, params: Params) -> Sequence[Bounds] | None:
         """The bounds of the rows that a picture has, where those are not its buckets."""
 
-    def display_counts(self, counts):
+    def display_counts(self, counts: Sequence[int]) -> Sequence[int]:
         """The counts of these rows."""
         return counts
 
-    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
+    def make_value(self, params: Params, words: Words) -> Number | FloatNumber | Histogram:
         from pydtrace.results.aggregation_values import Histogram
 
         return Histogram(self, params, words)
 
-    def decode(self, value: bytes, params: tuple[int, ...]) -> tuple[int, ...]:
+    def decode(self, value: bytes, params: Params) -> Any:
         return unpack_words(value)[1:]
 
-    def sort_key(self, decoded: tuple[int, ...], params: tuple[int, ...]) -> tuple[int, int]:
+    def sort_key(self, decoded: Any, params: Params) -> Any:
         return d.weigh_buckets(decoded, self.bucket_values(params))
 
-    def dtrace_labels(self, bounds):
+    def dtrace_labels(self, bounds: Sequence[Bounds]) -> list[int | None]:
         """What dtrace calls each bucket in its table: those below zero by their upper end, the middle one 0."""
         middle = len(bounds) // 2
         return [
@@ -100,7 +115,7 @@ class Distribution(Aggregating):
         ]
 
 
-def _negate_bounds(above):
+def _negate_bounds(above: Sequence[Bounds]) -> list[Bounds]:
     """The bounds of the buckets below zero."""
     return [
         (None if high is None else -high, None if low is None else -low)
@@ -118,11 +133,11 @@ class _ConstantReader:
     def __init__(self, call: ast.Call) -> None:
         self.call = call
 
-    def refuse(self, tag: str, message, spelled: str = "( )") -> None:
+    def refuse(self, tag: str, message: str, spelled: str = "( )") -> NoReturn:
         refuse(tag, self.call.loc, f"{self.call.name}{spelled} {message}")
 
     def read_integer(
-        self, arg: ast.IntLit, tag: str, number: int, what: str = "an integer constant"
+        self, arg: ast.Expr, tag: str, number: int, what: str = "an integer constant"
     ) -> int:
         """The value of a constant."""
         if type(arg) is not ast.IntLit:
@@ -224,32 +239,30 @@ class Quantize(Distribution):
         "power-of-two frequency distribution of the values",
     )
 
-    def prepare(self, g: Emitter, params: tuple[Any, ...]) -> None:
+    def prepare(self, g: Emitter, params: Params) -> None:
         """r0 = the offset of the value's bucket from bucket 0; so do the others."""
         g.emit(mov(R1, R0))
         g.call_routine("quantize_bucket")
         g.emit(alu_imm("lsh", R0, 3))
 
-    def count_buckets(self, params: tuple[Any, ...]) -> int:
+    def count_buckets(self, params: Params) -> int:
         return buckets.QUANTIZE_BUCKETS
 
-    def bucket_bounds(self, params) -> list[Any]:
+    def bucket_bounds(self, params: Params) -> Sequence[Bounds]:
         above = [(1 << k, (2 << k) - 1) for k in range(buckets.QUANTIZE_ZERO)]
         (_, lowest), *below = _negate_bounds(above)
         return [(LOWEST, lowest), *below, (0, 0), *above]  # there is one more number below 0
 
-    def bucket_values(self, params: tuple[Any, ...]) -> Iterator[Any]:
+    def bucket_values(self, params: Params) -> Iterable[int]:
         return map(buckets.quantize_value, range(buckets.QUANTIZE_BUCKETS))
 
-    def format_value(
-        self, decoded: tuple[int, ...], normal: int, params: tuple[Any, ...], zoom: bool = False
-    ) -> bytes:
+    def format_value(self, decoded: Any, normal: int, params: Params, zoom: bool = False) -> bytes:
         zero = buckets.QUANTIZE_ZERO
         first, last = d.find_printed_range(decoded, (zero - 1, zero + 1))
         labels = [b"%d" % buckets.quantize_value(bucket) for bucket in range(first, last + 1)]
         return d.format_table(decoded, labels, first, last, normal, zoom)
 
-    def make_packing(self, params, several):
+    def make_packing(self, params: Params, several: Sequence[Sequence[int]]) -> d.Packing:
         """From one bucket before those that any has filled to one after them."""
         zero = buckets.QUANTIZE_ZERO
         filled = [bucket for counts in several for bucket, count in enumerate(counts) if count] or [
@@ -275,10 +288,10 @@ class Linear(Distribution):
         ("D_LQUANT_MATCHSTEP", "step"),
     )
 
-    def read_constants(self, call: ast.Call, args: list[ast.IntLit]) -> tuple[int, int, int]:
+    def read_constants(self, call: ast.Call, args: list[Any]) -> Params:
         return _read_linear_params(call, args)
 
-    def prepare(self, g: Emitter, params: tuple[int, int, int]) -> None:
+    def prepare(self, g: Emitter, params: Params) -> None:
         base, limit, step = params
         levels = buckets.linear_levels(base, limit, step)
         below, above, end = Label(), Label(), Label()
@@ -297,10 +310,10 @@ class Linear(Distribution):
         g.place_label(end)
         g.emit(alu_imm("lsh", R0, 3))
 
-    def count_buckets(self, params: tuple[int, int, int]) -> int:
+    def count_buckets(self, params: Params) -> int:
         return buckets.linear_levels(*params) + 2
 
-    def bucket_bounds(self, params) -> list[Any]:
+    def bucket_bounds(self, params: Params) -> Sequence[Bounds]:
         base, _, step = params
         levels = buckets.linear_levels(*params)
         return [
@@ -309,16 +322,16 @@ class Linear(Distribution):
             (base + levels * step, None),
         ]
 
-    def bucket_values(self, params: tuple[int, int, int]) -> list[int]:
+    def bucket_values(self, params: Params) -> Iterable[int]:
         base, _, step = params
         levels = buckets.linear_levels(*params)
         return [base - 1, *(base + i * step for i in range(levels)), base + 1 + levels * step]
 
     def format_value(
         self,
-        decoded: tuple[int, ...],
+        decoded: Any,
         normal: int,
-        params: tuple[int, int, int],
+        params: Params,
         zoom: bool = False,
     ) -> bytes:
         base, _, step = params
@@ -330,7 +343,7 @@ class Linear(Distribution):
             labels[-1] = b">= " + labels[-1]
         return d.format_table(decoded, labels, first, last, normal, zoom)
 
-    def make_packing(self, params, several):
+    def make_packing(self, params: Params, several: Sequence[Sequence[int]]) -> d.Packing:
         """All buckets."""
         base, _, step = params
         last = self.count_buckets(params) - 1
@@ -338,7 +351,7 @@ class Linear(Distribution):
             0, last, 7, 8, b"%8b" % (b"< %d" % base), b">= %d" % (base + (last - 1) * step)
         )
 
-    def dtrace_labels(self, bounds):
+    def dtrace_labels(self, bounds: Sequence[Bounds]) -> list[int | None]:
         return [low for low, _ in bounds]
 
 
@@ -353,10 +366,10 @@ class LogLinear(Distribution):
         ("D_LLQUANT_MATCHSTEPS", "steps"),
     )
 
-    def read_constants(self, call: ast.Call, args: list[ast.IntLit]) -> tuple[int, int, int, int]:
+    def read_constants(self, call: ast.Call, args: list[Any]) -> Params:
         return _read_log_linear_params(call, args)
 
-    def prepare(self, g: Emitter, params: tuple[int, int, int, int]) -> None:
+    def prepare(self, g: Emitter, params: Params) -> None:
         """The bucket's distance from the middle one is found from the absolute value; r2 keeps the sign."""
         orders = buckets.log_linear_orders(*params)
         positive, found, above = Label(), Label(), Label()
@@ -384,23 +397,23 @@ class LogLinear(Distribution):
         g.place_label(above)
         g.emit(alu_imm("add", R0, distance), alu_imm("lsh", R0, 3))
 
-    def count_buckets(self, params: tuple[int, int, int, int]) -> int:
+    def count_buckets(self, params: Params) -> int:
         return 2 * len(buckets.log_linear_edges(*params)) + 1
 
-    def bucket_bounds(self, params) -> list[Any]:
+    def bucket_bounds(self, params: Params) -> Sequence[Bounds]:
         edges = buckets.log_linear_edges(*params)
         above = [*((low, high - 1) for low, high in pairwise(edges)), (edges[-1], None)]
         return [*_negate_bounds(above), (1 - edges[0], edges[0] - 1), *above]
 
-    def bucket_values(self, params: tuple[int, int, int, int]) -> list[int]:
+    def bucket_values(self, params: Params) -> Iterable[int]:
         edges = buckets.log_linear_edges(*params)
         return [*(-edge for edge in reversed(edges)), 0, *edges]
 
     def format_value(
         self,
-        decoded: tuple[int, ...],
+        decoded: Any,
         normal: int,
-        params: tuple[int, int, int, int],
+        params: Params,
         zoom: bool = False,
     ) -> bytes:
         edges = buckets.log_linear_edges(*params)

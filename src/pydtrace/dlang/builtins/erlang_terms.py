@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """term(): the Erlang term that a probe's argument carries, or an element of it, as text.
 
 The helper (c/bpf/term.c) reads the memory that the event captured; only the embedded engine has
@@ -9,7 +8,6 @@ from __future__ import annotations
 
 from pydtrace.bpf.insn import R0, R1, R2, R3, R4, R5, jump_imm, mov_imm, store, store_imm
 from pydtrace.bpf.program_builder import Label
-from pydtrace.dlang.code.argument_demand import STRING_LIMIT
 from pydtrace.dlang.code.emitter import StringSlot
 from pydtrace.dlang.code.string_expressions import emit_null
 from pydtrace.dlang.compile_errors import CompileError
@@ -19,7 +17,7 @@ from .subroutine_base import SubroutineRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..ast import Call
+    from ..ast import Call, Expr
     from ..code.emitter import Emitter
 
 _MISSING = 2  # ENOENT
@@ -34,7 +32,7 @@ def _check_steps(call: Call) -> None:
             raise CompileError("D_PROTO_ARG", arg.loc, message, hint)
 
 
-def _store_steps(g: Emitter, args):
+def _store_steps(g: Emitter, args: list[Expr]) -> tuple[int, int]:
     """Write the steps as c/bpf/helpers/term.h has them: (offset in the state block, bytes)."""
     sizes = [8 + (g.layout.string_size if arg.type.is_string else 8) for arg in args]
     at = start = g.alloc_scratch(sum(sizes))
@@ -51,7 +49,7 @@ def _store_steps(g: Emitter, args):
     return start, sum(sizes)
 
 
-def emit_term(g: Emitter, call: Call, target) -> None:
+def emit_term(g: Emitter, call: Call, target: StringSlot) -> None:
     """What there is not, or was cut, is NULL."""
     _check_steps(call)
     g.emit_value(call.args[0])
@@ -85,6 +83,6 @@ ROWS = [
         "the Erlang term at an address of the firing process, as Erlang prints it; with further arguments the "
         "element of a tuple or list of that number, or a key's value, and so on; NULL where there is none",
         is_nullable=True,
-        read_limit=lambda call, strsize: STRING_LIMIT,
+        read_limit=lambda call, strsize: p.STRING_LIMIT,
     ),
 ]

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Aggregating functions of floating-point values.
 
 As in aggregation_base.py, every value starts with the count of data points. After it:
@@ -35,8 +34,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...results.aggregation_values import Number
+    from ...results.aggregation_values import FloatNumber, Histogram, Number
     from ..code.emitter import Emitter, Temp
+    from .aggregation_base import Params, Words
 
 
 class FloatAggregating(Aggregating):
@@ -46,38 +46,36 @@ class FloatAggregating(Aggregating):
     is_float = True
 
     @staticmethod
-    def convert_operand(node):
+    def convert_operand(node: ast.Expr) -> ast.Expr:
         """What is made of the value, a typed node, before it is aggregated."""
         return node
 
-    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
+    def make_value(self, params: Params, words: Words) -> Number | FloatNumber | Histogram:
         from pydtrace.results.aggregation_values import FloatNumber
 
         return FloatNumber(self, words)
 
-    def is_from_dtrace(self, words: tuple[int]) -> bool:
+    def is_from_dtrace(self, words: Words) -> bool:
         """dtrace has no doubles."""
         return False
 
-    def exact_number(self, value):
+    def exact_number(self, value: Any) -> float:
         return float(value)
 
-    def decode(self, value: bytes, params: tuple[Any, ...]) -> int | tuple[int, ...]:
+    def decode(self, value: bytes, params: Params) -> Any:
         return self.make_value(params, unpack_words(value))
 
-    def absent_value(self, params: tuple[Any, ...]) -> int | tuple[int, ...]:
+    def absent_value(self, params: Params) -> Any:
         return 0.0
 
-    def sort_key(
-        self, decoded: int | tuple[int, ...], params: tuple[Any, ...]
-    ) -> int | tuple[int, int]:
+    def sort_key(self, decoded: Any, params: Params) -> Any:
         return not isnan(decoded), float(decoded)  # what is no number comes first
 
     def format_value(
         self,
-        decoded: int | tuple[int, ...],
+        decoded: Any,
         normal: int,
-        params: tuple[Any, ...],
+        params: Params,
         zoom: bool = False,
     ) -> bytes:
         return format_float(decoded / normal)
@@ -87,9 +85,7 @@ class Sum(FloatAggregating):
     name, doc = "sum.double", number_aggregations.Sum.doc
     is_total = can_decrease = True
 
-    def emit(
-        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
-    ) -> None:
+    def emit(self, g: Emitter, params: Params, value: Any, amount: Temp | None) -> None:
         found = g.push_r0()
         g.emit(load(8, R1, R0, 0), alu_imm("add", R1, 1), store(8, R0, 0, R1), load(8, R2, R0, 8))
         g.load_temp(value, R3)
@@ -98,13 +94,14 @@ class Sum(FloatAggregating):
         g.pop_temp(found, R1)
         g.emit(store(8, R1, 8, R0))
 
-    def compute_number(self, words: tuple[int, ...]) -> int:
+    def compute_number(self, words: Words) -> float:
         return float_from_bits(words[1])
 
-    def merge_words(self, *several: Any) -> list[int]:
-        return reduce(_add_sums, several)
+    def merge_words(self, *several: Words) -> list[int]:
+        total: Words = reduce(_add_sums, several)
+        return list(total)
 
-    def subtract_words(self, old, new):
+    def subtract_words(self, old: Words, new: Words) -> list[int] | None:
         return (
             None
             if new[0] < old[0]
@@ -120,12 +117,12 @@ class Avg(Sum):
     )
     is_total = can_decrease = False
 
-    def compute_number(self, words: tuple[int, ...]) -> int:
+    def compute_number(self, words: Words) -> float:
         return float_from_bits(words[1]) / words[0] if words[0] else 0.0
 
     compute_mean = compute_number
 
-    def subtract_words(self, old, new):
+    def subtract_words(self, old: Words, new: Words) -> list[int] | None:
         return None if new[0] == old[0] else super().subtract_words(old, new)
 
 
@@ -133,23 +130,22 @@ class Stddev(FloatAggregating):
     name, doc = "stddev.double", number_aggregations.Stddev.doc
     size = 3
 
-    def emit(
-        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
-    ) -> None:
+    def emit(self, g: Emitter, params: Params, value: Any, amount: Temp | None) -> None:
         g.emit(mov(R1, R0), mov_imm(R2, 24))
         g.load_temp(value, R3)
         g.call_helper("float_deviate")
 
-    def compute_number(self, words: tuple[int, ...]) -> int:
+    def compute_number(self, words: Words) -> float:
         return sqrt(_clamp_to_zero(float_from_bits(words[2]) / words[0])) if words[0] else 0.0
 
-    def compute_mean(self, words):
+    def compute_mean(self, words: Words) -> float | None:
         return float_from_bits(words[1])
 
-    def merge_words(self, *several: Any) -> list[int]:
-        return reduce(_merge_deviations, several)
+    def merge_words(self, *several: Words) -> list[int]:
+        merged: Words = reduce(_merge_deviations, several)
+        return list(merged)
 
-    def subtract_words(self, old, new):
+    def subtract_words(self, old: Words, new: Words) -> list[int] | None:
         """What Chan's method would have added to `old`."""
         n = new[0] - old[0]
         if n <= 0:
@@ -164,16 +160,16 @@ class Stddev(FloatAggregating):
         return [n, float_to_bits(mean), float_to_bits(_clamp_to_zero(squares))]
 
 
-def _clamp_to_zero(number: int):
+def _clamp_to_zero(number: float) -> float:
     """What is not a number stays that: max(0.0, nan) is 0.0."""
     return 0.0 if number < 0 else number
 
 
-def _add_sums(a, b) -> list[Any]:
+def _add_sums(a: Words, b: Words) -> Words:
     return [a[0] + b[0], float_to_bits(float_from_bits(a[1]) + float_from_bits(b[1]))]
 
 
-def _merge_deviations(a, b):
+def _merge_deviations(a: Words, b: Words) -> Words:
     """The words of both deviations, by Chan's method."""
     n, distance = a[0] + b[0], float_from_bits(b[1]) - float_from_bits(a[1])
     mean = float_from_bits(a[1]) + distance * b[0] / n
@@ -181,7 +177,7 @@ def _merge_deviations(a, b):
     return [n, float_to_bits(mean), float_to_bits(squares)]
 
 
-def _sortable_nan_last(node):
+def _sortable_nan_last(node: ast.Expr) -> ast.Expr:
     """As to_sortable(), but what is not a number is the greatest: the order of the negative number, upside down."""
     upside_down = ast.Unary(node.loc, "~", to_sortable(make_float_op(node.loc, "-", node)))
     upside_down.type = t.INT64
@@ -200,7 +196,7 @@ class Extreme(FloatAggregating):
     )
     mergeable_delta = number_aggregations.Extreme.mergeable_delta
 
-    def compute_number(self, words: tuple[int, ...]) -> int:
+    def compute_number(self, words: Words) -> float:
         return float_from_order(words[1]) if words[0] else self.cleared_number
 
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """json(): a value of a JSON text, found as illumos's json() finds it.
 
 - The helper (c/bpf/json.c) takes text, path and result in slots of one size; only the embedded
@@ -17,18 +16,18 @@ from .subroutine_base import SubroutineRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..ast import Call
+    from ..ast import Call, Expr
     from ..code.emitter import Emitter
 
 
-def _copy_argument(g: Emitter, expr):
+def _copy_argument(g: Emitter, expr: Expr) -> StringSlot:
     """The Place of a string, written to room for any."""
     place = StringSlot(False, g.alloc_scratch(g.layout.string_size), g.layout.string_size)
     g.emit_string(expr, place.off)
     return place
 
 
-def emit_json(g: Emitter, call: Call, target) -> None:
+def emit_json(g: Emitter, call: Call, target: StringSlot) -> None:
     text, path = _copy_argument(g, call.args[0]), _copy_argument(g, call.args[1])
     found, end = Label(), Label()
     result = StringSlot(False, g.alloc_scratch(g.layout.string_size), g.layout.string_size)

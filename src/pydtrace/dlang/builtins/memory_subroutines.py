@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """alloca(), copyin(), copyinto() and bcopy(): memory of a clause, and copies into it.
 
 - The memory is the layout's heap: `scratchsize` bytes in the state block. It belongs to one
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..ast import Call, IntLit
+    from ..ast import Call, Expr
     from ..code.emitter import Emitter, StringSlot, Temp
     from ..code.layout import Layout
     from ..front.source_text import Location
@@ -59,7 +58,7 @@ def _check_destination(number: int) -> Callable[..., Any]:
     return check_arguments
 
 
-def _check_size(g: Emitter, expr: IntLit) -> None:
+def _check_size(g: Emitter, expr: Expr) -> None:
     size, limit = constant_value(expr), g.layout.heap_size
     if size is not None and not 0 <= size <= limit:
         message = f"alloca({size & (1 << 64) - 1}) size larger than scratchsize {limit}"
@@ -195,7 +194,7 @@ def _emit_slot_address(g: Emitter, place: StringSlot) -> None:
         g.emit(mov(R3, R6), alu_imm("add", R3, place.off))
 
 
-def _emit_copy_from(g: Emitter, source: StringSlot, offset: Temp, size: Temp) -> None:
+def _emit_copy_from(g: Emitter, source: Temp, offset: Temp, size: Temp) -> None:
     """Copy from where a pointer points to: the traced process, the state block or the globals."""
     own, shared, copy, done = Label(), Label(), Label(), Label()
     emit_heap_range(g, offset, size)

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Subroutines that print network addresses: inet_ntoa(), inet_ntoa6(), inet_ntop(), link_ntop().
 
 The loops are routines of bpf/lib. They write to a work area whose first 64 bytes are the text.
@@ -10,6 +9,7 @@ from pydtrace.bpf.insn import R0, R1, R2, R3, R6, alu_imm, jump_imm, load, mov, 
 from pydtrace.bpf.program_builder import Label
 from pydtrace.dlang import ast
 from pydtrace.dlang.code.emitter import StringSlot
+from pydtrace.dlang.code.integer_expressions import constant_value
 from pydtrace.dlang.code.memory_objects import ObjectAddress, emit_pointer
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.program import program as p
@@ -96,7 +96,7 @@ def _require_constant(call: ast.Call) -> None:
 
 def emit_inet_ntoa6(g: Emitter, call: ast.Call, target: StringSlot) -> None:
     work = _copy_bytes(g, call.args[0], 16)
-    _emit_inet6(g, work, len(call.args) > 1 and call.args[1].value != 0)
+    _emit_inet6(g, work, len(call.args) > 1 and constant_value(call.args[1]) != 0)
     _copy_text(g, work, target)
 
 

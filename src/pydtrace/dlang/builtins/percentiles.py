@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """percentiles(), an extension of D: a distribution fine enough for any percentile to 1 %, on
 every pyusdt engine.
 
@@ -20,10 +19,13 @@ from .distribution_aggregations import Distribution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
-    from ...results.aggregation_values import Number
+    from ...results.aggregation_values import FloatNumber, Histogram, Number
     from ..code.emitter import Emitter, Temp
+    from .aggregation_base import Params, Words
+    from .distribution_aggregations import Bounds
 
 
 class Percentiles(Distribution):
@@ -35,18 +37,16 @@ class Percentiles(Distribution):
     is_extension, is_split, header_words, metric_type = True, True, 2, "summary"
     shown_percentiles = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))
 
-    def emit(
-        self, g: Emitter, params: tuple[Any, ...], value: Temp | None, amount: Temp | None
-    ) -> None:
+    def emit(self, g: Emitter, params: Params, value: Any, amount: Temp | None) -> None:
         g.emit(mov(R1, R0))
         g.load_temp(value, R2)
         g.emit(mov_imm(R3, 1)) if amount is None else g.load_temp(amount, R3)
         g.call_routine("percentiles_add")
 
-    def count_stored_words(self, params: tuple[int, ...]) -> int:
+    def count_stored_words(self, params: Params) -> int:
         return self.header_words + len(buckets.percentile_magnitudes())
 
-    def join_halves(self, below, above):
+    def join_halves(self, below: Words, above: Words) -> list[int]:
         filled = [words for words in (below, above) if any(words)]
         return [
             below[0] + above[0],
@@ -55,16 +55,16 @@ class Percentiles(Distribution):
             *above[2:-1],
         ]
 
-    def count_buckets(self, params) -> int:
+    def count_buckets(self, params: Params) -> int:
         return len(buckets.percentile_bounds())
 
-    def bucket_bounds(self, params) -> tuple[tuple[int, int], ...]:
+    def bucket_bounds(self, params: Params) -> Sequence[Bounds]:
         return buckets.percentile_bounds()
 
-    def display_edges(self, params):
+    def display_edges(self, params: Params) -> Sequence[Bounds] | None:
         return buckets.percentile_display_rows()[0]
 
-    def display_counts(self, counts):
+    def display_counts(self, counts: Sequence[int]) -> Sequence[int]:
         edges, of_bucket = buckets.percentile_display_rows()
         found = [0] * len(edges)
         for row, count in zip(compress(of_bucket, counts), filter(None, counts)):
@@ -72,43 +72,41 @@ class Percentiles(Distribution):
         return found
 
     # --- words, of CPUs and of sessions -------------------------------------------------------------
-    def merge_words(self, *several: Any) -> list[int]:
+    def merge_words(self, *several: Words) -> list[int]:
         words = add_words(*several)
         words[1] = max(each[1] for each in several if any(each))
         return words
 
-    def subtract_words(self, old, new):
+    def subtract_words(self, old: Words, new: Words) -> list[int] | None:
         """The greatest of what came is not known exactly where it is not that of all: it is the end of its bucket, to 1 %."""
         came = super().subtract_words(old, new)
         if came is None or new[1] != old[1] or not old[0]:
             return came and [came[0], new[1], *came[2:]]
-        used = [high for (_, high), count in zip(self.bucket_bounds(()), came[2:]) if count]
+        used = [high for (_, high), count in zip(buckets.percentile_bounds(), came[2:]) if count]
         return [came[0], min(new[1], max(used, default=new[1])), *came[2:]]
 
-    def mergeable_delta(self, old, new):
+    def mergeable_delta(self, old: Words, new: Words) -> list[int] | None:
         words = super().mergeable_delta(old, new)
         return words and [words[0], new[1], *words[2:]]
 
     # --- in value objects and in text ---------------------------------------------------------------
-    def make_value(self, params: tuple[Any, ...], words: tuple[int]) -> Number:
+    def make_value(self, params: Params, words: Words) -> Number | FloatNumber | Histogram:
         from pydtrace.results.aggregation_values import Percentiles as Value
 
         return Value(self, params, words)
 
-    def decode(self, value: bytes, params: tuple[Any, ...]) -> int | tuple[int, ...]:
+    def decode(self, value: bytes, params: Params) -> Any:
         return self.make_value(params, unpack_words(value))
 
-    def sort_key(
-        self, decoded: int | tuple[int, ...], params: tuple[Any, ...]
-    ) -> int | tuple[int, int]:
+    def sort_key(self, decoded: Any, params: Params) -> Any:
         """By the 99th percentile, then by the others from the highest down."""
         return [decoded.percentile(percent) or 0 for percent in (99, 100, 99.9, 90, 50)]
 
     def format_value(
         self,
-        decoded: int | tuple[int, ...],
+        decoded: Any,
         normal: int,
-        params: tuple[Any, ...],
+        params: Params,
         zoom: bool = False,
     ) -> bytes:
         return b"".join(

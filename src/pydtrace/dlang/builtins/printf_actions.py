@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """printf(), system() and freopen(): actions with a format string; parse_format() serves
 printa(), too.
 
@@ -15,32 +14,37 @@ from .action_base import Action
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from ...program import program
-    from ...program.d_types import Integer, Type
+    from ...program.d_types import Type
 
 
 def parse_format(
     call: ast.Call,
     args: list[ast.Expr] | tuple[Any, ...],
     types: list[Type],
-    value_types: list[Integer] | None = None,
+    value_types: Sequence[Type] | None = None,
 ) -> None:
     """Compare the format with what it formats.  value_types: of the aggregations that printa() names."""
     from pydtrace.program import printf_format as formats
 
     text = call.args[0]
+    assert isinstance(text, ast.StrLit)  # FormatAction.check() has refused all else
     try:
         call.format = formats.parse_format(text.value)
         formats.check_format(call.format, types, call.name, 2, value_types)
     except formats.FormatError as error:
-        known = error.index is not None and error.index < len(args)
-        at = args[error.index].loc if known else text.loc
+        wrong = None
+        if error.index is not None and error.index < len(args):
+            wrong = args[error.index]
         hint = beginner_hints.hint_for_conversion(
-            error.tag, error.message, args[error.index].type if known else None
+            error.tag, error.message, wrong.type if wrong else None
         )
-        raise CompileError(error.tag, at, error.message, hint, mark=call.loc.mark) from None
+        raise CompileError(
+            error.tag, (wrong or text).loc, error.message, hint, mark=call.loc.mark
+        ) from None
 
 
 class FormatAction(Action):

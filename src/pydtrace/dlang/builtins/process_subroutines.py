@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """progenyof() and cleanpath().
 
 The event has the ANCESTORS nearest ancestors of the firing process. The helper that cleans a
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from ..code.emitter import Emitter
 
 
-def emit_progenyof(g: Emitter, call: Call, target) -> None:
+def emit_progenyof(g: Emitter, call: Call, target: None) -> None:
     """Whether the firing process, or one of its ancestors, has that id."""
     is_one, end = Label(), Label()
     g.emit_value(call.args[0])
@@ -35,7 +34,7 @@ def emit_progenyof(g: Emitter, call: Call, target) -> None:
     g.place_label(end)
 
 
-def emit_cleanpath(g: Emitter, call: Call, target) -> None:
+def emit_cleanpath(g: Emitter, call: Call, target: StringSlot) -> None:
     size = g.layout.string_size
     path, result = (
         StringSlot(False, g.alloc_scratch(size), size),

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The names of D's functions and variables, with their prototypes, supported or not
 (unsupported.py).
 
@@ -82,14 +81,14 @@ FUNCTIONS = {
 EXTENSIONS = frozenset(name for name, row in AGGREGATIONS.items() if row.is_extension)
 
 
-def usage_hint(name: str):
+def usage_hint(name: str | None) -> str | None:
     """A hint for a call with other arguments than a function of D takes."""
-    known = FUNCTIONS.get(name)
+    known = FUNCTIONS.get(name) if name else None
     if known is None:
         return None
     row = ROW_TABLES[known[0]].get(name)
     if row is not None and row.usage:
-        return row.usage
+        return str(row.usage)
     arguments = known[1].partition("(")[2]
     if known[0] == AGGREGATING:
         arguments = arguments.replace("@", "value", 1)
@@ -105,7 +104,8 @@ class Prototype:
     def __init__(self, text: str) -> None:
         result, _, inner = text[:-1].partition("(")
         self.result = _parse_type(result)
-        self.params, self.varargs, optional = [], False, 0
+        self.params: list[t.Type | None] = []
+        self.varargs, optional = False, 0
         for word in inner.split(", ") if inner else ():
             if word == "...":
                 self.varargs = True
@@ -129,7 +129,7 @@ def _parse_type(text: str) -> t.Type:
     return found or t.Type(text, 8)
 
 
-_parsed = {}
+_parsed: dict[str, Prototype] = {}
 
 
 def find_prototype(name: str) -> Prototype:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """speculation(), speculate(), commit() and discard().
 
 - A speculation is a word of the globals map, 0 while it is free. Its records go out at once,

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """stack(), ustack(), jstack(), and sym() and its relatives: stacks and named addresses in a
 record.
 
@@ -72,17 +71,19 @@ class StackAction(_NamedAddress):
                 raise CompileError(self.tag, call.loc, message, region="")
         call.strsz = options.get(*self.strsz) if self.strsz else 0
         if len(call.args) > 1:
-            call.strsz = constant_value(call.args[1])
-            if call.strsz is None or not 0 <= call.strsz <= 0x7FFFFFFF:
+            strsz = constant_value(call.args[1])
+            if strsz is None or not 0 <= strsz <= 0x7FFFFFFF:
                 refuse(
                     "D_USTACK_STRSIZE",
                     call.loc,
                     f"{self.name}( ) argument #2 must be a positive integer constant",
                 )
+            call.strsz = strsz
         call.type = t.stack_type(max(1, min(frames, max_frames(options))))
 
     def emit_object(self, g: Emitter, call: Call, off: int) -> None:
         fields, frames = call.type.body.fields, call.type.frames
+        assert self.stack_kind
         area = g.layout.stacks[self.stack_kind][0]
         fits = Label()
         g.emit(load(8, R0, R6, area), jump_imm("jle", R0, frames, fits), mov_imm(R0, frames))

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Subroutines on strings and numbers, and their code.
 
 The loops are routines of bpf/lib. Most of them leave a part of a string in r0: its first byte <<
@@ -105,7 +104,7 @@ def _emit_part_copy(g: Emitter, source: StringSlot, target: StringSlot, shift: i
 
 
 # --- numbers of strings -----------------------------------------------------------------
-def emit_strlen(g: Emitter, call: Call, target) -> None:
+def emit_strlen(g: Emitter, call: Call, target: None) -> None:
     emit_string_length(g, locate_string(g, call.args[0]))
 
 
@@ -149,15 +148,15 @@ def _emit_find(g: Emitter, call: Call, last: bool) -> StringSlot:
     return a
 
 
-def emit_index(g: Emitter, call: Call, target) -> None:
+def emit_index(g: Emitter, call: Call, target: None) -> None:
     _emit_find(g, call, False)
 
 
-def emit_rindex(g: Emitter, call: Call, target) -> None:
+def emit_rindex(g: Emitter, call: Call, target: None) -> None:
     _emit_find(g, call, True)
 
 
-def emit_strtoll(g: Emitter, call: Call, target) -> None:
+def emit_strtoll(g: Emitter, call: Call, target: None) -> None:
     place = locate_string(g, call.args[0])
     _emit_base(g, call)
     g.emit(mov(R3, R0))
@@ -221,7 +220,7 @@ def emit_strjoin(g: Emitter, call: Call, target: StringSlot) -> None:
     g.release_temp(length)
 
 
-def copy_truncated(g: Emitter, source: StringSlot, target) -> None:
+def copy_truncated(g: Emitter, source: StringSlot, target: StringSlot) -> None:
     """Copy a string into a smaller place."""
     emit_string_length(g, source)
     _emit_part_copy(g, source, target)
@@ -278,7 +277,7 @@ def emit_strstr(g: Emitter, call: Call, target: StringSlot) -> None:
 
 
 def _make_case_emitter(first: str) -> Callable[..., Any]:
-    def emit(g: Emitter, call: Call, target) -> None:
+    def emit(g: Emitter, call: Call, target: StringSlot) -> None:
         source = locate_string(g, call.args[0])
         if source.size <= target.size:
             g.copy_slot(source, target)
@@ -317,6 +316,7 @@ def _make_path_emitter(is_directory: bool) -> Callable[..., Any]:
 def emit_strtok(g: Emitter, call: Call, target: StringSlot) -> None:
     """The rest of the string is kept until the firing ends; NULL goes on with it."""
     state = g.layout.tokens_offset
+    assert state is not None  # place_tokens()
     size = g.layout.string_size
     if not is_null_constant(call.args[0]):
         g.copy_slot(locate_string(g, call.args[0]), StringSlot(False, state + 8, size))
@@ -342,7 +342,7 @@ def emit_strtok(g: Emitter, call: Call, target: StringSlot) -> None:
 def _make_swap_emitter(bits: int) -> Callable[..., Any]:
     """The order of bytes of the network is big-endian."""
 
-    def emit(g: Emitter, call: Call, target) -> None:
+    def emit(g: Emitter, call: Call, target: None) -> None:
         g.emit_value(call.args[0])
         g.emit(swap(f"be{bits}", R0))
 
@@ -350,7 +350,7 @@ def _make_swap_emitter(bits: int) -> Callable[..., Any]:
 
 
 def _make_device_emitter(shift: int, mask: int) -> Callable[..., Any]:
-    def emit(g: Emitter, call: Call, target) -> None:
+    def emit(g: Emitter, call: Call, target: None) -> None:
         g.emit_value(call.args[0])
         g.emit(alu_imm("rsh", R0, shift)) if shift else None
         g.emit(const(R1, mask), alu("and", R0, R1))
@@ -358,7 +358,7 @@ def _make_device_emitter(shift: int, mask: int) -> Callable[..., Any]:
     return emit
 
 
-def emit_rand(g: Emitter, call: Call, target) -> None:
+def emit_rand(g: Emitter, call: Call, target: None) -> None:
     """A linear congruential generator, stirred by the event's time; its upper bits are the better ones."""
     g.emit(
         ld_map_value(R1, p.MAP_GLOBALS, g.layout.place_random_state()),

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The row of a subroutine: a function that an expression may call; registry.py lists them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """trace(), tracemem() and print(): a value, memory, and the target of a pointer."""
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class TraceMem(Action):
         there.type = t.Array(t.CHAR, count)
         call.args = [there, *call.args[2:]]
 
-    def record_fields(self, action, symbols):
+    def record_fields(self, action: program.Action, symbols: Any) -> list[Any]:
         return [make_memory_field(*action.data)]
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
@@ -105,14 +104,19 @@ class Print(Action):
         call.args = [there]
 
     def recorded_values(self, call: ast.Call) -> list[Any]:
-        return [call.args[0].operand, call.args[0]]
+        there = call.args[0]
+        assert isinstance(there, ast.Deref)  # check() made it
+        return [there.operand, there]
 
     def emit_record(
         self, g: Emitter, call: ast.Call, at: int, action: program.Action | None
     ) -> None:
-        store_object(g, at, action.data, call.args[0])
+        there = call.args[0]
+        assert action and isinstance(there, ast.Deref)
+        address, bytes_there = action.data
+        store_object(g, at, (address, bytes_there), there)
 
-    def record_fields(self, action, symbols):
+    def record_fields(self, action: program.Action, symbols: Any) -> list[Any]:
         from pydtrace.dtrace_text.print_action_text import to_plain_data
 
         there = action.data[1]  # the first is where it was read
@@ -137,7 +141,7 @@ class Print(Action):
             )
         )
 
-    def dtrace_expressions(self, arguments):
+    def dtrace_expressions(self, arguments: list[str]) -> list[str]:
         return [arguments[0], f"*({arguments[0]})"]
 
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Demand: the parts of an event that a clause reads. The target converts and captures no more
 than this.
 
@@ -38,7 +37,7 @@ def child_nodes(node: ast.Node) -> Iterator[ast.Node]:
                     yield item
 
 
-def walk_nodes(node: ast.Node) -> Iterator[ast.Node | None]:
+def walk_nodes(node: ast.Node) -> Iterator[ast.Node]:
     """All nodes below and including `node`, parents first."""
     pending = [node]
     while pending:
@@ -49,25 +48,26 @@ def walk_nodes(node: ast.Node) -> Iterator[ast.Node | None]:
 
 def clause_demand(clause: ast.Clause, strsize: int) -> tuple[dict[int, int], set[str]]:
     """({argument: bytes}, set of uses) of a clause."""
-    wanted, uses = {}, set()
+    wanted: dict[int, int] = {}
+    uses: set[str] = set()
     for node in walk_nodes(clause):
-        if node.__class__ is ast.Deref and is_kernel_record(node.type):
+        if type(node) is ast.Deref and is_kernel_record(node.type):
             uses.add("kernel")
         if (
-            node.__class__ is ast.AssocRef
+            type(node) is ast.AssocRef
             and node.symbol.scope == "task"
             and clause.probes[0].name.startswith("profile-")
         ):
             uses.add(SAMPLED_TASK)
-        if node.__class__ in (ast.Var, ast.AssocRef) and node.symbol.scope == "self":
+        if isinstance(node, (ast.Var, ast.AssocRef)) and node.symbol.scope == "self":
             uses.add(OF_THREAD)
-        if node.__class__ is ast.Builtin:
+        if type(node) is ast.Builtin:
             if node.row.uses:
                 uses.add(node.row.uses)
             index = node.row.argument_index
             if index is not None:
                 wanted.setdefault(index, 0)
-        elif node.__class__ is ast.Call and node.row.uses:
+        elif type(node) is ast.Call and node.row.uses:
             uses.add(node.row.uses)
         else:
             for index, size in _string_demand(node, strsize):
@@ -77,30 +77,30 @@ def clause_demand(clause: ast.Clause, strsize: int) -> tuple[dict[int, int], set
 
 def _string_demand(node: ast.Node, strsize: int) -> list[tuple[int, int]] | tuple[Any, ...]:
     """(argument, bytes) for each argument whose string the node may read."""
-    if node.__class__ is ast.Call and node.row.read_limit:
+    if type(node) is ast.Call and node.row.read_limit:
         return _argument_demand(node.args[0], node.row.read_limit(node, strsize), strsize)
-    if node.__class__ is ast.Stringof and not (
+    if type(node) is ast.Stringof and not (
         node.operand.type.is_array or node.operand.type.is_string
     ):
         return _argument_demand(node.operand, strsize, strsize)
-    if node.__class__ is ast.Deref:
+    if type(node) is ast.Deref:
         return _argument_demand(node.operand, STRING_LIMIT, strsize)
     return ()
 
 
 def _argument_demand(address: ast.Expr, size: int, strsize: int) -> list[tuple[int, int]]:
     """(argument, bytes) for each argument whose string is read at an address, `size` bytes at most."""
-    while address.__class__ is ast.Cast:
+    while type(address) is ast.Cast:
         address = address.operand
-    if address.__class__ is ast.Builtin:
+    if type(address) is ast.Builtin:
         index = address.row.argument_index
         return [] if index is None else [(index, max(1, min(size, _BYTES_MAX)))]
-    indexes = set()
+    indexes: set[int] = set()
     for node in walk_nodes(address):
-        if node.__class__ in (ast.Var, ast.AssocRef, ast.Call):
-            indexes = range(ARGUMENTS)
+        if isinstance(node, (ast.Var, ast.AssocRef, ast.Call)):
+            indexes = set(range(ARGUMENTS))
             break
-        if node.__class__ is ast.Builtin:
+        if type(node) is ast.Builtin:
             index = node.row.argument_index
             if index is not None:
                 indexes.add(index)

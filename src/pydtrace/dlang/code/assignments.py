@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Assignments -> code; the op of an Assign node is always "=" here.
 
 - Assigning 0 or NULL to a self-> variable or an element deletes it.
@@ -22,7 +21,10 @@ from .variable_storage import emit_element_key, emit_put, emit_removal, is_dynam
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pydtrace.dlang.variable_table import Variable
+
     from .emitter import Emitter
+    from .variable_storage import Element
 
 
 def _emit_assign(g: Emitter, expr: ast.Assign) -> None:
@@ -34,38 +36,44 @@ def _emit_assign(g: Emitter, expr: ast.Assign) -> None:
     mark = g.scratch
     if is_dynamic(target):
         if constant_value(value) == 0:
-            emit_removal(g, target.symbol.slot, emit_element_key(g, target))
+            emit_removal(g, target.symbol.placed_slot, emit_element_key(g, target))
             g.emit(mov_imm(R0, 0))
         elif target.type.is_string:
             _emit_string_element_assign(g, target, value)
         else:
             _emit_element_assign(g, target, value)
-    elif target.type.is_string:
-        _emit_string_assign(g, scalar_slot(g, target.symbol), value)
     else:
-        g.emit_value(value)
-        symbol = target.symbol
-        if symbol.scope == "this":
-            g.emit(store(symbol.type.size, R6, symbol.slot, R0))
-        else:
-            g.emit(ld_map_value(R1, p.MAP_GLOBALS, symbol.slot), store(symbol.type.size, R1, 0, R0))
+        assert isinstance(target, ast.Var)
+        _emit_scalar_assign(g, target.symbol, value)
     g.scratch = mark
 
 
-def _emit_element_assign(g: Emitter, target: ast.Expr, value: ast.Expr) -> None:
-    symbol = target.symbol
+def _emit_scalar_assign(g: Emitter, symbol: Variable, value: ast.Expr) -> None:
+    if symbol.known_type.is_string:
+        _emit_string_assign(g, scalar_slot(g, symbol), value)
+        return
+    g.emit_value(value)
+    size, slot = symbol.known_type.size, symbol.placed_slot
+    if symbol.scope == "this":
+        g.emit(store(size, R6, slot, R0))
+    else:
+        g.emit(ld_map_value(R1, p.MAP_GLOBALS, slot), store(size, R1, 0, R0))
+
+
+def _emit_element_assign(g: Emitter, target: Element, value: ast.Expr) -> None:
+    symbol, slot = target.symbol, target.symbol.placed_slot
     delete, end = Label(), Label()
     g.emit_value(value)
     kept = g.push_r0()
     key = emit_element_key(g, target)
     cell = g.alloc_scratch(8)
     g.load_temp(kept, R1)
-    g.narrow_register(R1, symbol.type)
+    g.narrow_register(R1, symbol.known_type)
     g.emit(jump_imm("jeq", R1, 0, delete), store(8, R6, cell, R1))
-    emit_put(g, symbol.slot, key, lambda: g.load_state_address(R3, cell))
+    emit_put(g, slot, key, lambda: g.load_state_address(R3, cell))
     g.emit(ja(end))
     g.place_label(delete)
-    emit_removal(g, symbol.slot, key)
+    emit_removal(g, slot, key)
     g.place_label(end)
     g.pop_temp(kept, R0)
 
@@ -74,13 +82,13 @@ def _emit_string_assign(g: Emitter, target: StringSlot, value: ast.Expr) -> None
     """To a scalar.  What may fault is evaluated aside first: a fault leaves the variable as it was."""
     if constant_value(value) == 0:
         emit_null(g, target)
-    elif value.__class__ is ast.StrLit and not target.in_globals:
+    elif type(value) is ast.StrLit and not target.in_globals:
         g.emit_string(value, target.off)
     else:
         g.copy_slot(locate_nullable_string(g, value), target)
 
 
-def _emit_string_element_assign(g: Emitter, target: ast.Expr, value: ast.Expr) -> None:
+def _emit_string_element_assign(g: Emitter, target: Element, value: ast.Expr) -> None:
     """A NULL value deletes the element, as 0 does."""
     source = locate_nullable_string(g, value)
     size = g.layout.string_size
@@ -93,11 +101,11 @@ def _emit_string_element_assign(g: Emitter, target: ast.Expr, value: ast.Expr) -
     key = emit_element_key(g, target)
     if nullable:
         jump_if_null(g, source, delete)
-    emit_put(g, target.symbol.slot, key, lambda: g.load_address(R3, source))
+    emit_put(g, target.symbol.placed_slot, key, lambda: g.load_address(R3, source))
     if nullable:
         g.emit(ja(end))
         g.place_label(delete)
-        emit_removal(g, target.symbol.slot, key)
+        emit_removal(g, target.symbol.placed_slot, key)
         g.place_label(end)
 
 

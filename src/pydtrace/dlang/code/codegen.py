@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Code generation: the typed, lowered tree -> program.Program.
 
 Each clause is one eBPF program, which any engine can run by itself: it begins with the lookup of
@@ -31,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...bpf.insn import Insn
     from ...options import Options
+    from ..variable_table import Aggregation, Variable
 
 _TABLES = EmitterTables(
     (
@@ -49,7 +49,7 @@ def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Progra
     program = p.Program()
     program.options = dict(options or {})
     program.strsize = program.options.get("strsize", program.strsize)
-    clauses = [item for item in unit.items if item.__class__ is ast.Clause]
+    clauses = [item for item in unit.items if type(item) is ast.Clause]
     layout = Layout(program.options, program.strsize)
     for clause in clauses:
         for node in walk_nodes(clause):
@@ -60,11 +60,11 @@ def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Progra
         budget.location = clause.loc
         out = p.Clause(index, clause.probes, clause.loc)
         out.demand, uses = clause_demand(clause, program.strsize)
-        out.stacks = {
+        out.stacks = frozenset(
             found[0]
             for node in walk_nodes(clause)
             if (found := stack_demand.find_stack_need(node, program.options))
-        }
+        )
         program.uses |= uses
         _generate_clause(layout, clause, out)
         out.counting = _generate_counting(layout, clause, out)
@@ -83,28 +83,26 @@ def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Progra
 
 def is_destructive(node: ast.Node) -> bool:
     """Whether a node is the call of a destructive action or subroutine."""
-    return node.__class__ is ast.Call and node.row.is_destructive
+    return type(node) is ast.Call and node.row.is_destructive
 
 
 def place_symbols(clauses: list[ast.Clause], layout: Layout) -> list[p.AggDef]:
     """Give every symbol of the clauses its place; returns the AggDefs in the order of first use."""
-    aggregations, seen = [], set()
+    aggregations: list[p.AggDef] = []
+    seen: set[Variable | Aggregation] = set()
     for clause in clauses:
         for node in walk_nodes(clause):
-            cls = node.__class__
-            if cls is ast.Call and node.row.make_room:
+            if type(node) is ast.Call and node.row.make_room:
                 node.row.make_room(layout)
-            if cls not in (ast.Var, ast.AssocRef, ast.AggRef) or node.symbol in seen:
+            if not isinstance(node, (ast.Var, ast.AssocRef, ast.AggRef)) or node.symbol in seen:
+                continue
+            seen.add(node.symbol)
+            if isinstance(node, ast.AggRef):
+                layout.place_aggregation(node.symbol)
+                aggregations.append(_define_aggregation(layout, node.symbol))
                 continue
             symbol = node.symbol
-            seen.add(symbol)
-            if cls is ast.AggRef:
-                layout.place_aggregation(symbol)
-                keys = layout.make_key(symbol.keys or (), symbol.loc).fields
-                aggregations.append(
-                    p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.map)
-                )
-            elif cls is ast.AssocRef or symbol.scope == "self":
+            if type(node) is ast.AssocRef or symbol.scope == "self":
                 layout.place_dynamic(symbol)
             elif symbol.scope == "this":
                 layout.place_this(symbol)
@@ -115,13 +113,18 @@ def place_symbols(clauses: list[ast.Clause], layout: Layout) -> list[p.AggDef]:
     return aggregations
 
 
+def _define_aggregation(layout: Layout, symbol: Aggregation) -> p.AggDef:
+    keys = layout.make_key(symbol.keys or (), symbol.loc).fields
+    return p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.placed_map)
+
+
 def _find_nullable(clauses: list[ast.Clause], layout: Layout) -> None:
     """Which string scalars may be NULL: those to which something is assigned that may be."""
     assigns = [
         node
         for clause in clauses
         for node in walk_nodes(clause)
-        if node.__class__ is ast.Assign
+        if type(node) is ast.Assign
         and node.type.is_string
         and not variable_storage.is_dynamic(node.target)
     ]
@@ -131,7 +134,8 @@ def _find_nullable(clauses: list[ast.Clause], layout: Layout) -> None:
         layout.nullable.update(
             node.target.symbol
             for node in assigns
-            if string_expressions.may_be_null(layout, node.value)
+            if isinstance(node.target, ast.Var)
+            and string_expressions.may_be_null(layout, node.value)
         )
 
 
@@ -153,7 +157,7 @@ def _generate_clause(
     g.emit_prologue()
     if layout.heap:
         _begin_heap(
-            g, any(node.__class__ is ast.Call and node.row.allocates for node in walk_nodes(clause))
+            g, any(type(node) is ast.Call and node.row.allocates for node in walk_nodes(clause))
         )
     cpu = g.layout.only_cpu
     if cpu is not None:

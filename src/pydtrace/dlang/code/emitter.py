@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The emitter, with which the other files of this folder make the code of one clause.
 
 The others know D; this file knows eBPF: registers, temporaries, memory, maps, faults.
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ...program.d_types import Integer, Type
+    from ...program.d_types import Type
     from ..ast import Binary, Expr
     from ..front.source_text import Location
     from .layout import Layout
@@ -71,6 +70,11 @@ class EmitterTables:
     the state block at off; STRINGS: f(g, expr, off, size): write the string into `size` bytes of the state block at off."""
 
     __slots__ = ("values", "branches", "comparisons", "objects", "strings")
+    values: dict[type[Expr], Callable[..., None]]
+    branches: dict[type[Expr], Callable[..., None]]
+    comparisons: dict[type[Expr], Callable[..., None]]
+    objects: dict[type[Expr], Callable[..., None]]
+    strings: dict[type[Expr], Callable[..., None]]
 
     def __init__(self, modules: tuple[Any, ...]) -> None:
         for name in self.__slots__:
@@ -84,7 +88,7 @@ class EmitterTables:
     def _merge_tables(
         tables: list[dict[type[Expr], Callable[..., Any]]],
     ) -> dict[type[Expr], Callable[..., Any]]:
-        found = {}
+        found: dict[type[Expr], Callable[..., Any]] = {}
         for table in tables:
             if twice := found.keys() & table.keys():
                 raise ValueError(f"two modules make the code of {twice}")
@@ -107,19 +111,21 @@ class StringSlot:
 
 
 class Temp:
-    """A value kept over other code: in a register (`home` > 0), on the stack (< 0) or, where `state`
-    is set, in the state block at that offset."""
+    """A value kept over other code: in a register (`home` > 0), on the stack (< 0) or, where it is 0,
+    in the state block at the offset `state`."""
 
     __slots__ = ("home", "state")
 
-    def __init__(self, home: int, state: None = None) -> None:
+    def __init__(self, home: int, state: int = 0) -> None:
         self.home, self.state = home, state
 
 
 class Emitter:
     def __init__(self, layout: Layout, clause: p.Clause, tables: EmitterTables) -> None:
         self.layout, self.clause, self.tables = layout, clause, tables
-        self.count_offset = None  # where the code is for many firings at once: offset in the state block of their number
+        self.count_offset: int | None = (
+            None  # where the code is for many firings at once: offset in the state block of their number
+        )
         self.code = CodeBuilder()
         self.emit = self.code.emit
         self.place_label = self.code.place_label
@@ -127,13 +133,17 @@ class Emitter:
         self._registers = list(_REGISTERS)
         self._stack = _STACK_FIRST
         self.end_label = Label()  # where the clause ends without a record
-        self._cold_code = []  # functions that make code which seldom runs, behind the clause's
-        self._stubs = []  # (label, kind, instruction index, Temp or None)
+        self._cold_code: list[
+            Callable[[], None]
+        ] = []  # functions that make code which seldom runs, behind the clause's
+        self._stubs: list[
+            tuple[Label, int, int, Temp | None]
+        ] = []  # (label, kind, instruction index, …)
         self._depth = 0
-        self.fields, self.length_offsets = (
-            {},
-            [],
-        )  # the record's strings by their offset in the state block, words for lengths
+        self.fields: dict[
+            int, p.Data
+        ] = {}  # the record's strings by their offset in the state block
+        self.length_offsets: list[int] = []  # words for their lengths
 
     # --- expressions: to the module that knows the node ------------------------
     def emit_value(self, expr: Expr) -> None:
@@ -165,7 +175,7 @@ class Emitter:
         self._dispatch(self.tables.objects, expr, expr, off)
 
     @staticmethod
-    def unsupported_error(loc: Location, what, hint=None):
+    def unsupported_error(loc: Location, what: str, hint: str | None = None) -> CompileError:
         """The error for what has no code yet; `what` ends in its verb."""
         return CompileError("D_UNSUPPORTED", loc, f"{what} not supported", hint)
 
@@ -197,7 +207,7 @@ class Emitter:
             temp = self.push_opaque()
         return temp
 
-    def push_opaque(self):
+    def push_opaque(self) -> Temp:
         """Keep r0 in the state block, where the verifier does not know what it is: it would otherwise go through the rest of the
         program once for each number that it found r0 to be on one way or another."""
         temp = Temp(0, self.alloc_scratch(8))
@@ -259,7 +269,7 @@ class Emitter:
         if type.size < 8 and not type.is_pointer and type.signed:
             self._sign_extend(reg, type.size)
 
-    def narrow_register(self, reg: int, type: Integer) -> None:
+    def narrow_register(self, reg: int, type: Type) -> None:
         """Cut reg to the type, sign- or zero-extended."""
         size = type.size
         if size == 8:

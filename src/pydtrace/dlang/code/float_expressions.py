@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Floating-point operations -> code that leaves a double's 64 bits, a float's 32 or an integer
 in r0.
 
@@ -32,11 +31,11 @@ _SIGN = 1 << 63
 _INFINITY = 0x7FF0 << 48
 
 
-def _emit_literal(g: Emitter, expr) -> None:
+def _emit_literal(g: Emitter, expr: ast.FloatLit) -> None:
     g.emit(const(R0, expr.bits))
 
 
-def _emit_operation(g: Emitter, expr) -> None:
+def _emit_operation(g: Emitter, expr: ast.FloatOp) -> None:
     g.emit_value(expr.args[0])
     if expr.op == "magnitude":
         g.emit(alu_imm("lsh", R0, 1))
@@ -48,7 +47,7 @@ def _emit_operation(g: Emitter, expr) -> None:
         _emit_compute(g, expr)
 
 
-def _emit_compute(g: Emitter, expr) -> None:
+def _emit_compute(g: Emitter, expr: ast.FloatOp) -> None:
     if len(expr.args) == 2:
         left = g.push_r0()
         g.emit_value(expr.args[1])

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Clauses that the target can count itself, without events (docs/internals/ring.md, "Counting").
 
 Such a clause does the same at each firing of a probe at one code location of a process: it reads
@@ -24,19 +23,23 @@ def can_count(clause: ast.Clause, layout: Layout) -> bool:
     if not clause.body or layout.only_cpu is not None:
         return False
     if not all(
-        statement.__class__ is ast.AggStmt and statement.row.has_bulk_code
-        for statement in clause.body
+        type(statement) is ast.AggStmt and statement.row.has_bulk_code for statement in clause.body
     ):
         return False
-    expressions = [expr for statement in clause.body for expr in (statement.agg, *statement.args)]
+    expressions = [
+        expr
+        for statement in clause.body
+        if isinstance(statement, ast.AggStmt)
+        for expr in (statement.agg, *statement.args)
+    ]
     if clause.predicate is not None:
         expressions.append(clause.predicate)
     return all(_is_fixed(node) for expr in expressions for node in walk_nodes(expr))
 
 
-def _is_fixed(node: ast.Expr) -> bool:
-    if node.__class__ is ast.Builtin:
+def _is_fixed(node: ast.Node) -> bool:
+    if type(node) is ast.Builtin:
         return node.row.is_fixed
-    if node.__class__ is ast.Binary:
+    if type(node) is ast.Binary:
         return node.op not in ("/", "%")  # they fail where the divisor is 0
     return node.__class__ in _PURE

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Integer expressions -> code that leaves the value in r0, or jumps on its truth.
 
 - Values are 64-bit registers, extended by the sign of their type when they are loaded. As in
@@ -59,8 +58,8 @@ _UNSIGNED = {
 }
 
 
-def is_signed(type: t.Type) -> bool:
-    return type.is_integer and type.signed
+def is_signed(type: t.Type | None) -> bool:
+    return type is not None and type.is_integer and type.signed
 
 
 def wrap_s64(value: int) -> int:
@@ -69,13 +68,13 @@ def wrap_s64(value: int) -> int:
 
 def constant_value(expr: ast.Expr) -> int | None:
     """The value of a constant as a signed 64-bit int, or None."""
-    if expr.__class__ is ast.IntLit:
+    if type(expr) is ast.IntLit:
         return wrap_s64(expr.value)
-    if expr.__class__ is ast.Unary and expr.op != "!":
+    if type(expr) is ast.Unary and expr.op != "!":
         value = constant_value(expr.operand)
         if value is not None:
             return wrap_s64(-value if expr.op == "-" else ~value if expr.op == "~" else value)
-    if expr.__class__ is ast.Cast and expr.type.is_integer:
+    if type(expr) is ast.Cast and expr.type.is_integer:
         value = constant_value(expr.operand)
         if value is not None:
             return _truncate_value(value, expr.type) if _cast_changes_register(expr) else value
@@ -95,38 +94,41 @@ def _fits_immediate(value: int) -> bool:
 # --- operands ----------------------------------------------------------------
 def _is_loadable(expr: ast.Expr) -> bool:
     """Whether `load_into` can put expr into any register and touch no other."""
-    cls = expr.__class__
-    if cls is ast.Cast:
+    if type(expr) is ast.Cast:
         return not expr.operand.type.is_string and _is_loadable(expr.operand)
-    if cls is ast.Var:
+    if type(expr) is ast.Var:
         return expr.symbol.scope != "self" and not expr.type.is_string
-    return (cls is ast.Builtin and not expr.type.is_string) or constant_value(expr) is not None
+    return (type(expr) is ast.Builtin and not expr.type.is_string) or constant_value(
+        expr
+    ) is not None
 
 
 def load_into(g: Emitter, expr: ast.Expr, reg: int) -> None:
     """reg = a leaf: a constant, a built-in variable, a this-> or global scalar, or a cast of one."""
     value = constant_value(expr)
-    cls = expr.__class__
     if value is not None:
         g.emit(const(reg, value))
-    elif cls is ast.Cast:
+    elif type(expr) is ast.Cast:
         load_into(g, expr.operand, reg)
         if _cast_changes_register(expr):
             g.narrow_register(reg, expr.type)
-    elif cls is ast.Builtin and expr.row.constant:
+    elif type(expr) is ast.Builtin and expr.row.constant:
         g.emit(const(reg, expr.row.constant(g.clause.index)))
-    elif cls is ast.Builtin and expr.row.stack_entry:
+    elif type(expr) is ast.Builtin and expr.row.stack_entry:
         whose, index = expr.row.stack_entry
         g.emit(
             load(8, reg, R6, g.layout.stacks[whose][0] + (0 if index is None else 8 + 8 * index))
         )
-    elif cls is ast.Builtin:
+    elif type(expr) is ast.Builtin:
         g.load_typed(reg, R6, expr.row.offset, expr.row.type)
-    elif expr.symbol.scope == "this":
-        g.load_typed(reg, R6, expr.symbol.slot, expr.symbol.type)
     else:
-        g.emit(ld_map_value(reg, p.MAP_GLOBALS, expr.symbol.slot))
-        g.load_typed(reg, reg, 0, expr.symbol.type)
+        assert isinstance(expr, ast.Var)
+        kind, slot = expr.symbol.known_type, expr.symbol.placed_slot
+        if expr.symbol.scope == "this":
+            g.load_typed(reg, R6, slot, kind)
+        else:
+            g.emit(ld_map_value(reg, p.MAP_GLOBALS, slot))
+            g.load_typed(reg, reg, 0, kind)
 
 
 def _emit_right_operand(g: Emitter, expr: ast.Expr) -> tuple[int | None, int | None]:
@@ -163,8 +165,8 @@ def _cast_changes_register(cast: ast.Cast) -> bool:
     if target.size == 8 or not target.is_integer:
         return False
     if is_signed(source) == target.signed:
-        return target.size < source.size
-    return target.size <= source.size or not target.signed
+        return bool(target.size < source.size)
+    return bool(target.size <= source.size or not target.signed)
 
 
 def _emit_unary(g: Emitter, expr: ast.Unary) -> None:
@@ -194,11 +196,11 @@ def is_memory_type(type: t.Type) -> bool:
 
 def emit_for_effect(g: Emitter, expr: ast.Expr) -> None:
     """Run expr for what it does."""
-    if is_memory_type(expr.type) and expr.__class__ is not ast.Assign:
+    if is_memory_type(expr.type) and type(expr) is not ast.Assign:
         mark = g.scratch
         g.emit_object(expr, g.alloc_scratch(expr.type.size))
         g.scratch = mark
-    elif expr.type.is_string and expr.__class__ is not ast.Assign:
+    elif expr.type.is_string and type(expr) is not ast.Assign:
         mark = g.scratch
         g.emit_string(expr, g.alloc_scratch(g.layout.string_size))
         g.scratch = mark
@@ -218,13 +220,14 @@ def _emit_ternary(g: Emitter, expr: ast.Ternary) -> None:
 
 def _emit_binary(g: Emitter, expr: ast.Binary) -> None:
     """A chain a + b + c … leans to the left: walked here, so that its length costs no depth."""
-    chain = []
-    while expr.__class__ is ast.Binary and expr.op in _ARITHMETIC:
-        chain.append(expr)
-        expr = expr.left
+    chain: list[ast.Binary] = []
+    first: ast.Expr = expr
+    while type(first) is ast.Binary and first.op in _ARITHMETIC:
+        chain.append(first)
+        first = first.left
     if not chain:
         return _emit_truth_value(g, expr)
-    g.emit_value(expr)
+    g.emit_value(first)
     for node in reversed(chain):
         _emit_arithmetic(g, node)
 
@@ -237,7 +240,8 @@ def _emit_arithmetic(g: Emitter, expr: ast.Binary) -> None:
         _emit_division(g, expr, imm)
         return
     name = _PLAIN.get(op) or ("arsh" if is_signed(expr.left.type) else "rsh")
-    if reg is not None:
+    if imm is None:
+        assert reg is not None
         g.emit(alu(name, R0, reg))
     else:
         g.emit(alu_imm(name, R0, imm & 63 if op in ("<<", ">>") else imm))
@@ -296,7 +300,7 @@ def store_field(g: Emitter, base: int, data: p.Data, expr: ast.Expr) -> None:
 # --- truth -----------------------------------------------------------------------
 def _emit_truth_value(g: Emitter, expr: ast.Expr) -> None:
     """r0 = 1 or 0."""
-    if expr.__class__ is ast.Binary and expr.op == "^^":
+    if type(expr) is ast.Binary and expr.op == "^^":
         _emit_truth_value(g, expr.left)
         left = g.push_r0()
         _emit_truth_value(g, expr.right)
@@ -329,13 +333,17 @@ def _emit_binary_branch(g: Emitter, expr: ast.Binary, label: Label, when: bool) 
         _emit_logical_branch(g, expr, label, when)
     elif op not in _SIGNED:
         _emit_value_branch(g, expr, label, when)
-    elif expr.common.is_string:
+    elif expr.common and expr.common.is_string:
         g.emit_string_comparison(expr, label, when)
     else:
         g.emit_value(expr.left)
         imm, reg = _emit_right_operand(g, expr.right)
         name = (_SIGNED if is_signed(expr.common) else _UNSIGNED)[op][not when]
-        g.emit(jump_imm(name, R0, imm, label) if reg is None else jump(name, R0, reg, label))
+        if imm is not None:
+            g.emit(jump_imm(name, R0, imm, label))
+        else:
+            assert reg is not None
+            g.emit(jump(name, R0, reg, label))
 
 
 def _emit_logical_branch(g: Emitter, expr: ast.Binary, label: Label, when: bool) -> None:

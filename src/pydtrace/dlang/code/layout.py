@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Layout: the places of everything in a program: offsets in the state block and the globals map,
 keys, the list of maps.
 
@@ -18,6 +17,7 @@ from pydtrace.program import program as p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..front.source_text import Location
@@ -41,16 +41,19 @@ def round_up(n: int, to: int = 8) -> int:
 
 class Layout:
     """options: {name: value}, sizes in bytes; strsize: that option; string_size: bytes of a string's
-    storage."""
+    storage; zeros, scratch: where they begin, known from seal() on."""
 
-    def __init__(
-        self, options: dict[str, int | list[str] | str | tuple[str, int, int]], strsize: int
-    ) -> None:
+    zeros: int
+    scratch: int
+
+    def __init__(self, options: Mapping[str, Any], strsize: int) -> None:
         self.strsize = strsize
         self.string_size = round_up(strsize)
         self.only_cpu = options.get("cpu")
         self.scratchsize = options.get("scratchsize", _SCRATCHSIZE)
-        self.sizes = {name: options.get(name, default) for name, default in _SIZES.items()}
+        self.sizes: dict[str, int] = {
+            name: options.get(name, default) for name, default in _SIZES.items()
+        }
         self.maps = [
             p.MapDef("state", "percpu_array", 4, 0, 1),
             p.MapDef("globals", "array", 4, p.DROP_END, 1),
@@ -60,26 +63,29 @@ class Layout:
         ]
         # At least one: nspec=0 is refused where tracing begins (dlang/buffer_limits.py), and the code is loaded before that.
         self.speculation_count = max(1, min(options.get("nspec", 1), _SPECULATIONS_MAX))
-        self._speculations = None
-        self._random = None
-        self.tokens_offset = None  # strtok()'s state: what it returns next, and its string
-        self._dynvarsize = options.get(
+        self._speculations: int | None = None
+        self._random: int | None = None
+        self.tokens_offset: int | None = (
+            None  # strtok()'s state: what it returns next, and its string
+        )
+        self._dynvarsize: int | None = options.get(
             "dynvarsize"
         )  # what all dynamic variables share, if the user says how much
-        self._dynamic = []  # indexes of the maps of self-> variables and arrays
+        self._dynamic: list[int] = []  # indexes of the maps of self-> variables and arrays
         self._value_size = self._tuple_size = (
             0  # of the largest of them, and of the largest key, in dtrace's buffers
         )
-        self.element_limit = self.used_offset = (
-            None  # how many elements they have together, and where the globals count them; see _share_dynvarsize()
-        )
-        self.nullable = set()  # string scalars to which 0 is assigned somewhere
+        # how many elements they have together, and where the globals count them; see _share_dynvarsize()
+        self.element_limit = 0
+        self.used_offset: int | None = None
+        self.nullable: set[Variable] = set()  # string scalars to which 0 is assigned somewhere
         self.this_end = p.STATE_PROGRAM
         self.zeros_size = max(min(self.string_size, _ZEROS_FOR_STRINGS), _ZEROS_MIN)
-        self.zeros = self.scratch = None  # set by seal()
         self.scratch_size = 0
         self.heap = self.heap_size = self.heap_top = 0  # see use_heap
-        self.stacks = {}  # "user", "kernel" -> (offset, frames), see need_stack
+        self.stacks: dict[
+            str, tuple[int, int]
+        ] = {}  # "user", "kernel" -> (offset, frames), see need_stack
 
     def size_of(self, type: t.Type) -> int:
         return self.string_size if type.is_string else type.size
@@ -111,9 +117,10 @@ class Layout:
     # --- before code generation: everything that moves the scratch ------------
     def place_this(self, symbol: Variable) -> None:
         """Give a this-> variable its offset in the state block."""
-        self.this_end = round_up(self.this_end, self.align_of(symbol.type))
+        type = symbol.known_type
+        self.this_end = round_up(self.this_end, self.align_of(type))
         symbol.slot = self.this_end
-        self.this_end += self.size_of(symbol.type)
+        self.this_end += self.size_of(type)
 
     def place_tokens(self) -> None:
         """Give strtok() its state, which is forgotten after each firing as this-> variables are."""
@@ -124,9 +131,10 @@ class Layout:
     def place_global(self, symbol: Variable) -> None:
         """Give a global scalar its offset in the globals map."""
         globals_map = self.maps[p.MAP_GLOBALS]
-        offset = round_up(globals_map.value_size, self.align_of(symbol.type))
+        type = symbol.known_type
+        offset = round_up(globals_map.value_size, self.align_of(type))
         symbol.slot = offset
-        globals_map.value_size = offset + self.size_of(symbol.type)
+        globals_map.value_size = offset + self.size_of(type)
         if globals_map.value_size > GLOBALS_BYTES_MAX:
             raise CompileError(
                 "D_UNSUPPORTED",
@@ -147,7 +155,7 @@ class Layout:
             globals_map.value_size = self._speculations + 8 * self.speculation_count
         return self._speculations
 
-    def place_random_state(self):
+    def place_random_state(self) -> int:
         """The offset in the globals map of rand()'s state."""
         if self._random is None:
             globals_map = self.maps[p.MAP_GLOBALS]
@@ -158,9 +166,9 @@ class Layout:
     def place_dynamic(self, symbol: Variable) -> None:
         """Give a self-> variable or an associative array its map.  An integer takes 8 bytes, so that
         the element is loaded and stored as the register is."""
-        value_size = 8
-        if symbol.type.is_string or symbol.type.is_record or symbol.type.is_array:
-            value_size = round_up(self.size_of(symbol.type))
+        value_size, type = 8, symbol.known_type
+        if type.is_string or type.is_record or type.is_array:
+            value_size = round_up(self.size_of(type))
             self.zeros_size = max(self.zeros_size, value_size)
         if value_size > GLOBALS_BYTES_MAX:
             raise CompileError(
@@ -173,9 +181,7 @@ class Layout:
             self._tuple_size = max(
                 self._tuple_size, dtrace_keys_end(key.fields[-len(symbol.keys) :])
             )
-        self._value_size = max(
-            self._value_size, self.strsize if symbol.type.is_string else symbol.type.size
-        )
+        self._value_size = max(self._value_size, self.strsize if type.is_string else type.size)
         symbol.slot = self._add_hash(
             str(symbol), "hash", key.size, value_size, self.sizes["dynvarsize"]
         )

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Objects in memory -> code: structs, unions, arrays, and the targets of pointers.
 
 A pointer is a number. If its upper half is ADDRESS_STATE or ADDRESS_GLOBALS, it is an offset in
@@ -43,6 +42,8 @@ from .variable_storage import emit_element_key, emit_put, emit_removal, is_dynam
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..front.source_text import Location
     from .emitter import Emitter, Temp
 
@@ -62,28 +63,27 @@ class ObjectAddress:
 # --- which object ------------------------------------------------------------------
 def locate_object(g: Emitter, expr: ast.Expr, written: bool = False) -> ObjectAddress:
     """The Spot of an object.  written: an element that is not there yet is made; the clause ends where it finds no room."""
-    cls = expr.__class__
-    if cls is ast.MemberRef:
+    if type(expr) is ast.MemberRef:
         spot = locate_object(g, expr.base, written)
         spot.off += expr.field.offset
         return spot
-    if cls is ast.ElementRef:
+    if type(expr) is ast.ElementRef:
         return _locate_element(g, expr, written)
-    if cls is ast.Deref:
+    if type(expr) is ast.Deref:
         g.emit_value(expr.operand)
         return ObjectAddress(R0, 0, True)
-    if cls in (ast.Var, ast.AssocRef):
+    if isinstance(expr, (ast.Var, ast.AssocRef)):
         return _locate_variable(g, expr, written)
-    if cls is ast.Xlate:
+    if type(expr) is ast.Xlate:
         return _emit_translation(g, expr)
-    if cls is ast.Assign:
+    if type(expr) is ast.Assign:
         emit_for_effect(g, expr)
         return locate_object(g, expr.target)
-    if cls is ast.Comma:
+    if type(expr) is ast.Comma:
         for part in expr.parts[:-1]:
             emit_for_effect(g, part)
         return locate_object(g, expr.parts[-1])
-    if cls is ast.Cast:
+    if type(expr) is ast.Cast:
         return locate_object(g, expr.operand, written)
     place = StringSlot(
         False, g.alloc_scratch(t.embedded_size(expr.type)), t.embedded_size(expr.type)
@@ -92,22 +92,23 @@ def locate_object(g: Emitter, expr: ast.Expr, written: bool = False) -> ObjectAd
     return ObjectAddress(R6, place.off)
 
 
-def _locate_variable(g: Emitter, expr: ast.Expr, written: bool) -> ObjectAddress:
+def _locate_variable(g: Emitter, expr: ast.Var | ast.AssocRef, written: bool) -> ObjectAddress:
     symbol = expr.symbol
     if not is_dynamic(expr):
         if symbol.scope == "this":
-            return ObjectAddress(R6, symbol.slot)
-        g.emit(ld_map_value(R0, p.MAP_GLOBALS, symbol.slot))
+            return ObjectAddress(R6, symbol.placed_slot)
+        g.emit(ld_map_value(R0, p.MAP_GLOBALS, symbol.placed_slot))
         return ObjectAddress(R0, 0)
     mark = g.scratch
     found, key = Label(), emit_element_key(g, expr)
-    g.map_call("map_lookup_elem", symbol.slot, key)
+    slot = symbol.placed_slot
+    g.map_call("map_lookup_elem", slot, key)
     g.emit(jump_imm("jne", R0, 0, found))
     if not written:
         g.load_state_address(R0, g.layout.zeros)
     else:
-        emit_put(g, symbol.slot, key, lambda: g.load_state_address(R3, g.layout.zeros))
-        g.map_call("map_lookup_elem", symbol.slot, key)
+        emit_put(g, slot, key, lambda: g.load_state_address(R3, g.layout.zeros))
+        g.map_call("map_lookup_elem", slot, key)
         g.emit(jump_imm("jne", R0, 0, found))
         g.jump_to(g.end_label)  # another CPU deleted it meanwhile
     g.place_label(found)
@@ -156,20 +157,20 @@ def _locate_character(
     the string is NULL."""
     place = locate_nullable_string(g, base)
     if may_be_null(g.layout, base):
-        index = kept
         if kept is None:
             g.emit(mov_imm(R0, constant))
             index = g.push_r0()
-        fault_if_null(g, place, index)
-        if kept is None:
+            fault_if_null(g, place, index)
             g.release_temp(index)
+        else:
+            fault_if_null(g, place, kept)
     if place.in_globals:
         g.load_address(R0, place)
         return ObjectAddress(R0, 0)
     return ObjectAddress(R6, place.off)
 
 
-def _emit_translation(g: Emitter, expr):
+def _emit_translation(g: Emitter, expr: ast.Xlate) -> ObjectAddress:
     """A whole translated struct, made in the scratch memory."""
     size = (t.embedded_size(expr.type) + 7) & ~7
     place = StringSlot(False, g.alloc_scratch(size), size)
@@ -183,7 +184,7 @@ def _emit_translation(g: Emitter, expr):
                 g, place.off, p.Data(field.type, field.offset, field.size), conversion.value
             )
         else:
-            g.emit_value(conversion.emit_value)
+            g.emit_value(conversion.value)
             value = g.push_r0()
             _store_bits(g, R6, place.off + field.offset, field, value)
             g.release_temp(value)
@@ -198,18 +199,17 @@ def _emit_address_of(g: Emitter, expr: ast.AddressOf) -> None:
 
 def _emit_address(g: Emitter, expr: ast.Expr) -> None:
     """r0 = the number of the object's address."""
-    cls = expr.__class__
-    if cls is ast.Deref:
+    if type(expr) is ast.Deref:
         g.emit_value(expr.operand)
-    elif cls is ast.MemberRef:
+    elif type(expr) is ast.MemberRef:
         _emit_address(g, expr.base)
         _emit_offset(g, expr.field.offset)
-    elif cls is ast.ElementRef:
+    elif type(expr) is ast.ElementRef:
         _emit_element_address(g, expr)
-    elif cls is ast.Var and not is_dynamic(expr):
+    elif type(expr) is ast.Var and not is_dynamic(expr):
         kind = p.ADDRESS_STATE if expr.symbol.scope == "this" else p.ADDRESS_GLOBALS
-        g.emit(const(R0, kind << 32 | expr.symbol.slot))
-    elif cls in (ast.Var, ast.AssocRef):
+        g.emit(const(R0, kind << 32 | expr.symbol.placed_slot))
+    elif isinstance(expr, (ast.Var, ast.AssocRef)):
         raise g.unsupported_error(
             expr.loc,
             "the address of self-> variables and elements is",
@@ -317,7 +317,7 @@ def _emit_range_check(g: Emitter, low: int, high: int, kept: Temp) -> None:
 # --- reading -------------------------------------------------------------------------
 def _emit_value(g: Emitter, expr: ast.Expr) -> None:
     mark = g.scratch
-    field = expr.field if expr.__class__ is ast.MemberRef else None
+    field = expr.field if type(expr) is ast.MemberRef else None
     spot = locate_object(g, expr)
     if field is not None and field.width is not None:
         base, off = emit_pointer(g, spot, field.size, expr.loc)
@@ -330,6 +330,7 @@ def _emit_value(g: Emitter, expr: ast.Expr) -> None:
 
 def _load_bits(g: Emitter, base: int, off: int, field: t.Field) -> None:
     g.emit(load(field.size, R0, base, off))
+    assert field.width is not None
     shift = 64 - field.width
     if shift or field.shift:
         g.emit(
@@ -340,6 +341,7 @@ def _load_bits(g: Emitter, base: int, off: int, field: t.Field) -> None:
 
 def _store_bits(g: Emitter, base: int, off: int, field: t.Field, value: Temp) -> None:
     """The bits of a bit-field are the lower ones of its bytes, or above those of others in a struct of the kernel's."""
+    assert field.width is not None
     mask = (1 << field.width - field.shift) - 1
     if field.width == 8 * field.size and not field.shift:
         g.emit(store(field.size, base, off, g.in_register(value, R1)))
@@ -364,7 +366,7 @@ def _emit_object(g: Emitter, expr: ast.Expr, off: int) -> None:
     g.copy_from_r3(StringSlot(False, off, size), size)
 
 
-def _emit_object_ternary(g: Emitter, expr, off: int) -> None:
+def _emit_object_ternary(g: Emitter, expr: ast.Ternary, off: int) -> None:
     otherwise, end = Label(), Label()
     g.emit_branch(expr.cond, otherwise, False)
     g.emit_object(expr.then, off)
@@ -374,7 +376,7 @@ def _emit_object_ternary(g: Emitter, expr, off: int) -> None:
     g.place_label(end)
 
 
-def store_object(g: Emitter, base, data, expr) -> None:
+def store_object(g: Emitter, base: int, data: tuple[p.Data, p.Data], expr: ast.Deref) -> None:
     """An address and what lies there into two fields (program.Data) of what begins at `base` in the state block.
     expr: ast.Deref; the address is computed once."""
     address, there = data
@@ -386,7 +388,7 @@ def store_object(g: Emitter, base, data, expr) -> None:
 
 
 # --- strings in memory ------------------------------------------------------------------
-def _emit_string(g: Emitter, expr, off: int, size: int) -> None:
+def _emit_string(g: Emitter, expr: ast.Expr, off: int, size: int) -> None:
     """An object of D's type string."""
     extent = min(t.STRING_EXTENT, size, g.layout.strsize)
     base, at = emit_pointer(g, locate_object(g, expr), extent, expr.loc)
@@ -491,7 +493,7 @@ def emit_object_assign(g: Emitter, expr: ast.Assign) -> None:
 
 def _store_scalar(g: Emitter, target: ast.Expr, kept: Temp) -> None:
     spot = locate_object(g, target, True)
-    field = target.field if target.__class__ is ast.MemberRef else None
+    field = target.field if type(target) is ast.MemberRef else None
     if field is not None and field.width is not None:
         base, off = emit_pointer(g, spot, field.size, target.loc, True)
         _store_bits(g, base, off, field, kept)
@@ -506,7 +508,7 @@ def _assign_bytes(g: Emitter, target: ast.Expr, value: ast.Expr) -> None:
     room = (size + 7) & ~7
     aside = g.alloc_scratch(max(room, g.layout.string_size if target.type.is_string else 0))
     if is_dynamic(target) and constant_value(value) == 0:
-        emit_removal(g, target.symbol.slot, emit_element_key(g, target))
+        emit_removal(g, target.symbol.placed_slot, emit_element_key(g, target))
         g.emit(mov_imm(R0, 0))
         return
     if target.type.is_string:
@@ -527,7 +529,7 @@ def _emit_call(g: Emitter, call: ast.Call, off: int) -> None:
 
 # Node class -> function, for emit.Tables.
 VALUES = {ast.AddressOf: _emit_address_of, **dict.fromkeys(OBJECT_NODES, _emit_value)}
-OBJECTS = {
+OBJECTS: dict[type[ast.Expr], Callable[..., None]] = {
     **dict.fromkeys(OBJECT_NODES, _emit_object),
     ast.Var: _emit_object,
     ast.AssocRef: _emit_object,

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Clauses that need one consumer that sees all events in order (docs/internals/consumers.md).
 
 A clause that needs no order has the same total effect on aggregations whichever consumer runs
@@ -21,9 +20,8 @@ def order_reason(clause: ast.Clause, out: Clause) -> str:
     if out.record_size:
         return "has actions"
     for node in walk_nodes(clause):
-        cls = node.__class__
-        if cls is ast.AssocRef or (cls is ast.Var and node.symbol.scope != "this"):
+        if type(node) is ast.AssocRef or (type(node) is ast.Var and node.symbol.scope != "this"):
             return f"uses {node.symbol}"
-        if cls is ast.Call and (node.row.make_room or node.row.is_destructive):
+        if type(node) is ast.Call and (node.row.make_room or node.row.is_destructive):
             return f"calls {node.name}()"
     return ""

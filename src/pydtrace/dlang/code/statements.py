@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Statements -> code: actions into the clause's record, aggregating functions, expressions.
 
 - A firing of a clause emits at most one record, with the data of all its actions at fixed
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from .emitter import Emitter
+    from .emitter import Emitter, Temp
     from .layout import KeyLayout
 
 
@@ -63,7 +62,7 @@ def emit_body(g: Emitter, clause: ast.Clause) -> None:
 
 def find_action(statement: ast.Node) -> ast.Call | None:
     """The Call of an action, or None."""
-    if statement.__class__ is not ast.ExprStmt or statement.expr.__class__ is not ast.Call:
+    if type(statement) is not ast.ExprStmt or type(statement.expr) is not ast.Call:
         return None
     return statement.expr if statement.expr.row.is_action else None
 
@@ -79,16 +78,20 @@ def _lay_out_action(g: Emitter, call: ast.Call, end: int) -> tuple[p.Action, int
         offset = round_up(end, 8 if type.is_string or row.in_memory else type.align)
         data.append(p.Data(type, offset, size))
         end = offset + size
-    operands = [arg.symbol for arg in call.args if arg.__class__ is ast.AggRef]
+    operands = [arg.symbol for arg in call.args if isinstance(arg, ast.AggRef)]
     return p.Action(row, data, call.format, operands, call.loc), end
 
 
 def _emit_statement(
-    g: Emitter, statement: ast.Node, call: ast.Call | None, record: int, actions: Iterator[Any]
+    g: Emitter,
+    statement: ast.AggStmt | ast.ExprStmt,
+    call: ast.Call | None,
+    record: int,
+    actions: Iterator[Any],
 ) -> None:
     """call: of the action that the statement is, or None."""
     mark = g.scratch
-    if statement.__class__ is ast.AggStmt:
+    if isinstance(statement, ast.AggStmt):
         _emit_aggregation(g, statement)
     elif call is None:
         emit_for_effect(g, statement.expr)
@@ -122,19 +125,19 @@ def _emit_aggregation(g: Emitter, statement: ast.AggStmt) -> None:
 def _has_calls(keys: list[ast.Expr] | tuple[Any, ...]) -> bool:
     """Whether functions of strings, which are loops, make the keys; copyinstr() is a helper's."""
     return any(
-        node.__class__ is ast.Call and not node.row.knows_length
+        type(node) is ast.Call and not node.row.knows_length
         for key in keys
         for node in walk_nodes(key)
     )
 
 
 def _emit_find_or_create(
-    g: Emitter, agg: ast.AggRef, layout: KeyLayout, value: None, full: Label
+    g: Emitter, agg: ast.AggRef, layout: KeyLayout, value: Temp | None, full: Label
 ) -> None:
     """r0 = the address of the value; jumps to `lost` where there is no room for it.  layout: of the key; value: None, or the Temp
     whose sign says the half."""
     symbol = agg.symbol
-    key = emit_key(g, layout, agg.keys or ())
+    key = emit_key(g, layout, agg.keys)
     if value is not None:
         g.load_temp(value, R1)
         g.emit(alu_imm("rsh", R1, 63), store(8, R6, key + layout.fields[-1].offset, R1))

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """String expressions -> code that writes the string into the state block, or compares two.
 
 - A string is NUL-terminated and padded with zeros to its storage, at most strsize - 1 bytes
@@ -43,6 +42,8 @@ from .variable_storage import emit_lookup, is_dynamic, scalar_slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from .emitter import Emitter, Temp
     from .layout import Layout
 
@@ -86,14 +87,13 @@ def count_truncated_string(g: Emitter, address: Temp) -> None:
 # --- where strings are ---------------------------------------------------------
 def find_slot(g: Emitter, expr: ast.Expr) -> StringSlot | None:
     """The Place where expr lies already, or None; emits nothing."""
-    cls = expr.__class__
-    if cls is ast.Var and expr.symbol.scope != "self":
+    if type(expr) is ast.Var and expr.symbol.scope != "self":
         return scalar_slot(g, expr.symbol)
-    if cls is ast.Builtin and expr.row.size <= g.layout.strsize:
+    if type(expr) is ast.Builtin and expr.row.size <= g.layout.strsize:
         return StringSlot(False, expr.row.offset, expr.row.size)
-    if cls is ast.Cast:
+    if type(expr) is ast.Cast:
         return find_slot(g, expr.operand)
-    if cls is ast.Stringof and expr.operand.type.is_string:
+    if type(expr) is ast.Stringof and expr.operand.type.is_string:
         place = find_slot(g, expr.operand)
         return None if place is None or place.may_be_null else place
     return None
@@ -122,19 +122,18 @@ def locate_nullable_string(g: Emitter, expr: ast.Expr) -> StringSlot:
 
 def _emit_nullable(g: Emitter, expr: ast.Expr, place: StringSlot) -> None:
     """Write expr, or the mark of NULL, to a Place in the state block."""
-    cls = expr.__class__
     other, end = Label(), Label()
-    if cls is ast.Ternary:
+    if type(expr) is ast.Ternary:
         g.emit_branch(expr.cond, other, False)
         _emit_nullable(g, expr.then, place)
         g.emit(ja(end))
         g.place_label(other)
         _emit_nullable(g, expr.otherwise, place)
-    elif cls is ast.Comma:
+    elif type(expr) is ast.Comma:
         for part in expr.parts[:-1]:
             emit_for_effect(g, part)
         _emit_nullable(g, expr.parts[-1], place)
-    elif cls is ast.Assign:
+    elif type(expr) is ast.Assign:
         g.emit_value(expr)
         _emit_nullable(g, expr.target, place)
     elif is_dynamic(expr):
@@ -164,7 +163,7 @@ def jump_if_null(g: Emitter, place: StringSlot, label: Label) -> None:
 
 def natural_size(g: Emitter, expr: ast.Expr) -> int:
     """The bytes of a record's field for expr: its storage, or less where it is known to be shorter."""
-    if expr.__class__ is ast.StrLit:
+    if type(expr) is ast.StrLit:
         return round_up(
             min(len(expr.value), g.layout.strsize - 1) + 1
         )  # NULs at its end are room (hosts/request.py)
@@ -183,29 +182,24 @@ def literal_bytes(g: Emitter, expr: ast.StrLit) -> bytes:
 
 def may_be_null(layout: Layout, expr: ast.Expr) -> bool:
     """Whether expr can be NULL without a fault before."""
-    cls = expr.__class__
-    if cls is ast.Ternary:
+    if type(expr) is ast.Ternary:
         return may_be_null(layout, expr.then) or may_be_null(layout, expr.otherwise)
-    if cls in (ast.Cast, ast.Comma, ast.Assign):
+    if isinstance(expr, (ast.Cast, ast.Comma, ast.Assign)):
         return may_be_null(layout, _value_operand(expr))
-    if cls is ast.Var and not is_dynamic(expr):
+    if type(expr) is ast.Var and not is_dynamic(expr):
         return expr.symbol in layout.nullable
     return is_dynamic(expr) or is_null_constant(expr) or _is_nullable_call(expr)
 
 
-def _is_nullable_call(expr: ast.Expr) -> bool:
-    return expr.__class__ is ast.Call and expr.row.is_nullable
+def _is_nullable_call(expr: ast.Expr) -> TypeGuard[ast.Call]:
+    return type(expr) is ast.Call and expr.row.is_nullable
 
 
-def _value_operand(expr: ast.Expr) -> ast.Expr:
+def _value_operand(expr: ast.Cast | ast.Comma | ast.Assign) -> ast.Expr:
     """The expression whose value expr has."""
-    return (
-        expr.operand
-        if expr.__class__ is ast.Cast
-        else expr.parts[-1]
-        if expr.__class__ is ast.Comma
-        else expr.value
-    )
+    if isinstance(expr, ast.Cast):
+        return expr.operand
+    return expr.parts[-1] if isinstance(expr, ast.Comma) else expr.value
 
 
 def emit_null(g: Emitter, place: StringSlot) -> None:
@@ -255,7 +249,7 @@ def _emit_builtin(g: Emitter, expr: ast.Builtin, off: int, size: int) -> None:
 
 def _emit_variable(g: Emitter, expr: ast.Expr, off: int, size: int) -> None:
     """A variable's value; for an assignment, the target's new one."""
-    if expr.__class__ is ast.Assign:
+    if type(expr) is ast.Assign:
         g.emit_value(expr)
         expr = expr.target
     if is_dynamic(expr):
@@ -267,7 +261,7 @@ def _emit_variable(g: Emitter, expr: ast.Expr, off: int, size: int) -> None:
         g.copy_slot(locate_string(g, expr), StringSlot(False, off, size))
 
 
-def _emit_cast(g: Emitter, expr, off: int, size: int) -> None:
+def _emit_cast(g: Emitter, expr: ast.Cast, off: int, size: int) -> None:
     g.emit_string(expr.operand, off, size)
 
 
@@ -276,7 +270,7 @@ def _emit_null_fault(g: Emitter, expr: ast.IntLit, off: int, size: int) -> None:
     g.jump_opaquely(g.fault_label(p.FAULT_BADADDR))
 
 
-def _emit_comma(g: Emitter, expr, off: int, size: int) -> None:
+def _emit_comma(g: Emitter, expr: ast.Comma, off: int, size: int) -> None:
     for part in expr.parts[:-1]:
         emit_for_effect(g, part)
     g.emit_string(expr.parts[-1], off, size)
@@ -307,14 +301,14 @@ def _emit_call_value(g: Emitter, expr: ast.Call) -> None:
 # --- comparisons --------------------------------------------------------------------
 def _emit_comparison(g: Emitter, expr: ast.Binary, label: Label, when: bool) -> None:
     left, op, right = expr.left, expr.op, expr.right
-    if left.__class__ is ast.StrLit or is_null_constant(left):
+    if type(left) is ast.StrLit or is_null_constant(left):
         left, op, right = right, _MIRROR[op], left
     if not when:
         op = _INVERSE[op]
     mark = g.scratch
     if is_null_constant(right):
         _emit_null_comparison(g, left, op, label)
-    elif right.__class__ is ast.StrLit and op in ("==", "!="):
+    elif type(right) is ast.StrLit and op in ("==", "!="):
         _emit_literal_comparison(g, left, op, literal_bytes(g, right), label)
     else:
         a, b = locate_nullable_string(g, left), locate_nullable_string(g, right)
@@ -331,7 +325,7 @@ def _emit_comparison(g: Emitter, expr: ast.Binary, label: Label, when: bool) -> 
 
 
 def is_null_constant(expr: ast.Expr) -> bool:
-    return not expr.__class__ is ast.StrLit and constant_value(expr) == 0
+    return not type(expr) is ast.StrLit and constant_value(expr) == 0
 
 
 def _emit_null_comparison(g: Emitter, expr: ast.Expr, op: str, label: Label) -> None:
@@ -342,7 +336,7 @@ def _emit_null_comparison(g: Emitter, expr: ast.Expr, op: str, label: Label) -> 
         return
     is_marked = (
         _is_nullable_call(expr)
-        or expr.__class__ in (ast.Ternary, ast.Comma)
+        or isinstance(expr, (ast.Ternary, ast.Comma))
         and may_be_null(g.layout, expr)
     )
     place = locate_nullable_string(g, expr) if is_marked else find_slot(g, expr)

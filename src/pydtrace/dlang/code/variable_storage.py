@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Storage of variables: their places, the keys of their maps, and reading integers.
 
 this-> variables lie in the state block, global scalars in the globals map; self-> variables and
@@ -31,26 +30,29 @@ from .layout import dynamic_key_types
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeGuard
 
     from ..variable_table import Variable
     from .emitter import Emitter
     from .layout import KeyLayout
 
+    Element = ast.Var | ast.AssocRef  # what is in a hash map: see is_dynamic()
+
 _ANY, _NOEXIST, _EXIST = range(3)  # map_update_elem's flags
 
 
-def is_dynamic(expr: ast.Expr) -> bool:
+def is_dynamic(expr: ast.Expr) -> TypeGuard[Element]:
     """Whether expr is an element of a hash map."""
-    return (
-        expr.__class__ is ast.AssocRef or expr.__class__ is ast.Var and expr.symbol.scope == "self"
-    )
+    return type(expr) is ast.AssocRef or type(expr) is ast.Var and expr.symbol.scope == "self"
 
 
 def scalar_slot(g: Emitter, symbol: Variable) -> StringSlot:
     """The Place of a global or this-> string."""
     return StringSlot(
-        symbol.scope == "global", symbol.slot, g.layout.string_size, symbol in g.layout.nullable
+        symbol.scope == "global",
+        symbol.placed_slot,
+        g.layout.string_size,
+        symbol in g.layout.nullable,
     )
 
 
@@ -65,15 +67,15 @@ def emit_key(g: Emitter, key: KeyLayout, exprs: list[ast.Expr], first: int = 0) 
     return off
 
 
-def emit_element_key(g: Emitter, expr: ast.Expr) -> int:
+def emit_element_key(g: Emitter, expr: Element) -> int:
     """The offset of the key of expr; the caller gives the scratch back."""
     symbol = expr.symbol
-    if expr.__class__ is ast.Var and not symbol.is_per_host:
+    if type(expr) is ast.Var and not symbol.is_per_host:
         return p.STATE_PID  # pid and tid, as they lie in the state block
     key = g.layout.make_key(dynamic_key_types(symbol), expr.loc)
     of_thread = symbol.scope == "self"
     off = emit_key(
-        g, key, expr.keys if expr.__class__ is ast.AssocRef else (), of_thread + symbol.is_per_host
+        g, key, expr.keys if isinstance(expr, ast.AssocRef) else [], of_thread + symbol.is_per_host
     )
     if of_thread:
         g.emit(load(8, R1, R6, p.STATE_PID), store(8, R6, off, R1))
@@ -82,10 +84,10 @@ def emit_element_key(g: Emitter, expr: ast.Expr) -> int:
     return off
 
 
-def emit_lookup(g: Emitter, expr: ast.Expr) -> None:
+def emit_lookup(g: Emitter, expr: Element) -> None:
     """r0 = the address of the element's value, or 0."""
     mark = g.scratch
-    g.map_call("map_lookup_elem", expr.symbol.slot, emit_element_key(g, expr))
+    g.map_call("map_lookup_elem", expr.symbol.placed_slot, emit_element_key(g, expr))
     g.scratch = mark
 
 
@@ -126,8 +128,9 @@ def emit_removal(g: Emitter, index: int, key: int) -> None:
         g.place_label(missing)
 
 
-def _emit_count(g: Emitter, change) -> None:
+def _emit_count(g: Emitter, change: int) -> None:
     """Count an element of the room that all share; r2 = how many there were."""
+    assert g.layout.used_offset is not None
     g.emit(
         ld_map_value(R1, p.MAP_GLOBALS, g.layout.used_offset),
         mov_imm(R2, change),

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The D library of the CPU that a probe fired on: cpuinfo_t, curcpu, chip, pset and lgrp, as in
 dtrace's sched.d.
 
@@ -43,7 +42,7 @@ def _read_packages() -> list[tuple[int, int]]:
 
 def _merge_runs(chips: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """[(last CPU, package)]: as few as say the same."""
-    runs = []
+    runs: list[tuple[int, int]] = []
     for cpu, chip in chips:
         if runs and runs[-1][1] == chip:
             runs.pop()

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The part of the kernel's D library for packets: ip, udp, and send and receive of tcp.
 
 - The arguments of a probe are dtrace's: arg2 is the header of IP, arg4 of tcp and udp the header

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The kernel's D library for the arguments of io and tcp, and with kernel_packets.py of ip and
 udp.
 

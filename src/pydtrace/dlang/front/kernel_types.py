@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The kernel's D library for tasks: psinfo_t, lwpsinfo_t, their translators, the arguments of
 proc and sched.
 

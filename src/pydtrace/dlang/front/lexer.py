@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The lexer: D text -> tokens, one at a time.
 
 - The meaning of a character depends on the parser's position: outside clauses (mode CLAUSE) a
@@ -9,14 +8,15 @@
 
 from __future__ import annotations
 
-from pydtrace.dlang.compile_errors import CompileError, decode_source_text
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.untrusted.terminal_escape import decode_source_text
 
 from .source_text import Location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, NoReturn
 
     from .source_text import Source
 
@@ -133,7 +133,7 @@ PUNCTUATION = (
     "&&", "^^", "||", "==", "!=", "<=", ">=", "<<", ">>", "+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=",
     "++", "--", "->",
 )  # fmt: skip
-_by_first = {}
+_by_first: dict[str, list[str]] = {}
 for _p in PUNCTUATION:
     _by_first.setdefault(_p[0], []).append(_p)
 SINGLE = frozenset("(){}[]|^&<>+-*%~!?:.=,;")
@@ -152,13 +152,7 @@ class Token:
 
     __slots__ = ("kind", "value", "start", "end")
 
-    def __init__(
-        self,
-        kind: str,
-        value: bytes | str | tuple[int, bool, str, str] | None,
-        start: int,
-        end: int,
-    ) -> None:
+    def __init__(self, kind: str, value: Any, start: int, end: int) -> None:
         self.kind, self.value, self.start, self.end = kind, value, start, end
 
 
@@ -166,7 +160,7 @@ class MacroVariable:
     """A macro that has its value when the script runs.  name: of a variable, which no script can write; glob: what it is in a probe
     description."""
 
-    def __init__(self, name, glob) -> None:
+    def __init__(self, name: str, glob: str) -> None:
         self.name, self.glob = name, glob
 
     def __str__(self) -> str:
@@ -197,24 +191,25 @@ class Lexer:
     def __init__(
         self,
         source: Source,
-        macros: dict[str, int],
-        args: list[str],
+        macros: Mapping[str, int | MacroVariable],
+        args: Sequence[str],
         default_args: bool,
         on_control_line: Callable[..., Any],
     ) -> None:
         self.source, self.text = source, source.text
         self.macros, self.args, self.default_args = macros, args, default_args
         self.on_control_line = on_control_line
-        self.allows_floats = lambda: (
-            False
-        )  # whether floating-point constants are allowed where the lexer is
-        self.used_args = set()
+        # whether floating-point constants are allowed where the lexer is
+        self.allows_floats: Callable[[], bool] = lambda: False
+        self.used_args: set[int] = set()
         self.pos = 0
         self.mode = CLAUSE
         self.after_member = False  # after . and -> every word is a name
         self.opened = {"(": 0, "[": 0, "{": 0}  # how many of each are open
 
-    def raise_error(self, tag: str, message: str, start: int, hint: None = None, end=None) -> None:
+    def raise_error(
+        self, tag: str, message: str, start: int, hint: str | None = None, end: int | None = None
+    ) -> NoReturn:
         end = self.pos if end is None else end
         loc = Location(self.source, start, max(end, start + 1), self.pos)
         raise CompileError(tag, loc, message, hint)
@@ -279,7 +274,7 @@ class Lexer:
             self.raise_error(
                 "D_SYNTAX", "end-of-file encountered before end of control line", start
             )
-        words = []
+        words: list[tuple[str, str | bytes, int, int]] = []
         pos = start + 1
         while pos < end:
             c = text[pos]
@@ -335,9 +330,7 @@ class Lexer:
         if c in "/,":
             return Token(c, None, start, self.pos)
         hint = "there is no ; after a clause" if c == ";" else None
-        return self.raise_error(
-            "D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint
-        )
+        self.raise_error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
 
     def find_description_end(self, start: int, pos: int) -> int:
         """Where a probe description ends whose function is written as in C++, Rust or Go, with brackets: they stand behind provider and module,
@@ -402,9 +395,7 @@ class Lexer:
         if c == "\0":
             self.raise_error("D_SYNTAX", "syntax error near end-of-input", start)
         hint = "a control line stands on a line of its own" if c == "#" else None
-        return self.raise_error(
-            "D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint
-        )
+        self.raise_error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
 
     def read_word(self, start: int) -> Token:
         text, size = self.text, len(self.text)
@@ -491,7 +482,7 @@ class Lexer:
             return Token(IDENT, text[start : self.pos], start, self.pos)
         return Token(INT, self.parse_integer(digits, suffix, start), start, pos)
 
-    def skip_scoped_number(self, pos: int):
+    def skip_scoped_number(self, pos: int) -> bool:
         """True for 123abc`name, where a module's name begins with a digit; moves over it."""
         text, size = self.text, len(self.text)
         while pos < size and text[pos] in NAME_REST:
@@ -503,7 +494,7 @@ class Lexer:
         self.pos = pos
         return True
 
-    def find_float_end(self, pos: int) -> None:
+    def find_float_end(self, pos: int) -> int | None:
         """Where a floating-point constant ends, which is longer than the integer before `pos`; None: it is an integer."""
         text, size = self.text, len(self.text)
         if self.mode != EXPR:
@@ -521,7 +512,7 @@ class Lexer:
                 end = digits
         return end if end != pos or end < size and text[end] in "fF" else None
 
-    def read_float(self, start: int, end):
+    def read_float(self, start: int, end: int) -> Token:
         """The token of a floating-point constant, a double."""
         self.pos = end
         if self.allows_floats():
@@ -534,7 +525,7 @@ class Lexer:
                 start,
                 self.pos,
             )
-        return self.raise_error(
+        self.raise_error(
             "D_SYNTAX",
             "floating-point constants are not permitted",
             start,
@@ -660,7 +651,7 @@ class Lexer:
             return Token(STRING, str(value).encode(), start, pos)
         return Token(INT, (value & 0xFFFFFFFFFFFFFFFF, True, "", ""), start, pos)
 
-    def read_argument(self, number, quoted, start: int):
+    def read_argument(self, number: int, quoted: bool, start: int) -> Token:
         """$1 stands for an integer, a name or a string, as its text is; $$1 for a string."""
         shown = self.text[start : self.pos]
         if number < len(self.args):
@@ -684,8 +675,8 @@ class Lexer:
         return Token(STRING, unescape(value), start, self.pos)
 
     def parse_argument_integer(
-        self, value: bytes | str | tuple[int, bool, str, str] | None, shown, start: int
-    ):
+        self, value: str, shown: str, start: int
+    ) -> tuple[int, bool, str, str] | None:
         sign = value[0] if value[:1] in ("+", "-") and value else ""
         body = value[len(sign) :]
         digits = body.rstrip("uUlL")

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """D libraries, read before a program: the *.d files of the -L folders, and those of this
 package.
 
@@ -126,11 +125,11 @@ def order_libraries(folders: list[str]) -> list[str]:
     for folder in folders:
         for path in _list_libraries(folder):
             depends[path] = _read_dependencies(path)
-    done, result = {}, []
+    done: set[str] = set()
+    result: list[str] = []
 
     def visit(path: str, trail: list[Any]) -> None:
-        state = done.get(path)
-        if state:
+        if path in done:
             return
         if path in trail:
             raise LibraryError(f"Cyclic dependency detected: {path} => {trail[-1]}")
@@ -138,7 +137,7 @@ def order_libraries(folders: list[str]) -> list[str]:
             if needed not in depends:
                 raise LibraryError(f"Invalid library dependency in {path}: {needed}")
             visit(needed, [*trail, path])
-        done[path] = True
+        done.add(path)
         result.append(path)
 
     for path in depends:

@@ -1,10 +1,10 @@
-# mypy: ignore-errors
 """The parser's part for types and declarations: functions over a parser.Parser."""
 
 from __future__ import annotations
 
 from pydtrace.dlang import ast
 from pydtrace.dlang.types import declarations, definitions
+from pydtrace.program import d_types as t
 
 from .lexer import EOF, IDENT
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from .lexer import Token
     from .parser import Parser
+
+    Steps = list[tuple[Any, ...]]  # ast.TypeName.steps
 
 CLASSES = frozenset(["auto", "register", "static", "extern", "typedef", "self", "this"])
 QUALIFIERS = frozenset(["const", "restrict", "volatile"])
@@ -28,7 +30,8 @@ _SPECIFIERS = TYPE_WORDS | QUALIFIERS | {"struct", "union", "enum"}
 def parse_plain_name(parser: Parser) -> str:
     """Take a name that dtrace's lexer knows without looking behind it: a tag, a type's, an enumerator's."""
     token = parser.expect(IDENT)
-    name, token.value = token.value, None
+    name: str = token.value
+    token.value = None
     return name
 
 
@@ -37,9 +40,10 @@ def starts_type(parser: Parser) -> bool:
     kind = parser.peek()
     if kind != IDENT:
         return kind in _SPECIFIERS
-    return declarations.is_type_name(
-        parser.names, parser.token.value
-    ) and not parser.is_used_as_variable(parser.token, comma=False)
+    token = parser.peek_token()
+    return declarations.is_type_name(parser.names, token.value) and not parser.is_used_as_variable(
+        token, comma=False
+    )
 
 
 # --- specifiers ---------------------------------------------------------------
@@ -47,10 +51,12 @@ def parse_specifiers(
     parser: Parser, classes: frozenset[str] | tuple[Any, ...] = ()
 ) -> tuple[str | None, list[ast.Node | str]]:
     """(storage class or None, words) of a declaration; at least one is there."""
-    storage, words, named = None, [], False
+    storage: str | None = None
+    words: list[Any] = []
+    named = False
     while True:
-        kind = parser.peek()
-        token = parser.token
+        token = parser.peek_token()
+        kind = token.kind
         if kind in classes:
             if storage is not None:
                 message = "only one storage class allowed in a declaration"
@@ -83,7 +89,7 @@ def parse_specifiers(
     return storage, words
 
 
-def is_declared_name(parser: Parser, token: Token):
+def is_declared_name(parser: Parser, token: Token) -> bool:
     """Whether what follows a name tells that it is the one declared, as in `typedef unsigned long size_t;`."""
     return parser.source.text[token.end :].lstrip()[:1] in (";", ",", "[", "=")
 
@@ -109,6 +115,7 @@ def parse_struct_spec(parser: Parser, words: list[Any]) -> ast.StructSpec:
     record = declarations.define_tag(
         names, parser.location_from(token.start), kind, tag, parser.record_depth > 0
     )
+    assert isinstance(record, t.Record)
     parser.next_token()
     record.body.fields = {}
     parser.record_depth += 1
@@ -127,7 +134,9 @@ def parse_members(parser: Parser) -> Iterator[ast.Member]:
     _, words = parse_specifiers(parser)
     while True:
         start = parser.next_start()
-        name, steps, bits = None, [], None
+        name: str | None = None
+        steps: Steps = []
+        bits: ast.Expr | None = None
         if parser.peek() == ";":
             parser.raise_syntax_error("a member needs a name")
         if parser.peek() != ":":
@@ -144,7 +153,7 @@ def parse_members(parser: Parser) -> Iterator[ast.Member]:
     parser.expect(";")
 
 
-def parse_conditional(parser: Parser) -> tuple[ast.IntLit, bool]:
+def parse_conditional(parser: Parser) -> tuple[ast.Expr, bool]:
     parser.peek()
     return parser.parse_conditional()
 
@@ -164,6 +173,7 @@ def parse_enum_spec(parser: Parser, words: list[Any]) -> ast.EnumSpec:
     enum = declarations.define_tag(
         names, parser.location_from(token.start), "enum", tag, parser.record_depth > 0
     )
+    assert isinstance(enum, t.Enum)
     parser.next_token()
     enum.values = {}
     while True:
@@ -179,13 +189,12 @@ def parse_enum_spec(parser: Parser, words: list[Any]) -> ast.EnumSpec:
 
 
 # --- declarators ----------------------------------------------------------------
-def parse_declarator(
-    parser: Parser, abstract: bool = False
-) -> tuple[str | None, list[tuple[ast.Expr | list[Any] | str, ...]]]:
+def parse_declarator(parser: Parser, abstract: bool = False) -> tuple[Any, Steps]:
     """(name, steps); an abstract one, of a cast or a parameter, may have no name."""
     parser.enter_level()
     pointers = parse_stars(parser)
-    name, steps = None, []
+    name: str | None = None
+    steps: Steps = []
     if parser.peek() == IDENT:
         name = parser.next_token().value
     elif parser.peek() == "(" and (not abstract or _is_nested_declarator(parser)):
@@ -209,9 +218,9 @@ def parse_stars(parser: Parser) -> int:
     return count
 
 
-def _is_nested_declarator(parser: Parser):
+def _is_nested_declarator(parser: Parser) -> bool:
     """In an abstract declarator, whether the coming ( groups rather than begins parameters."""
-    text, pos = parser.source.text, parser.token.end
+    text, pos = parser.source.text, parser.peek_token().end
     while text[pos : pos + 1].isspace():
         pos += 1
     return text[pos : pos + 1] in ("*", "(", "[")
@@ -222,8 +231,9 @@ def _check_levels(parser: Parser, levels: int) -> None:
         parser.raise_syntax_error("a declaration of more than 64 levels is not supported")
 
 
-def parse_suffixes(parser: Parser) -> list[tuple[str, ast.Expr | list[ast.Parameter]]]:
-    steps = []
+def parse_suffixes(parser: Parser) -> Steps:
+    steps: Steps = []
+    size: ast.Expr | list[ast.Parameter] | None
     while True:
         if parser.accept("["):
             if parser.peek() == "]":
@@ -257,9 +267,10 @@ def parse_parameters(parser: Parser) -> list[ast.Parameter]:
             parser.raise_error("D_DECL_PARMCLASS", parser.location_from(start), message)
         name, steps = parse_declarator(parser, abstract=True)
         loc = parser.location_from(start)
-        found.append(ast.Parameter(loc, ast.TypeName(loc, words, steps), name))
+        type_name = ast.TypeName(loc, words, steps)
+        found.append(ast.Parameter(loc, type_name, name))
         declarations.resolve_base_type(
-            parser.names, found[-1].type_name
+            parser.names, type_name
         )  # as in dtrace, it is looked at before what follows
         parser.check_count(found)
         if not parser.accept(","):
@@ -283,10 +294,10 @@ def parse_declaration(parser: Parser) -> list[ast.Node]:
     storage, words = parse_specifiers(parser, CLASSES)
     if parser.accept(";"):
         loc = parser.location_from(start)
-        node = ast.TypeDeclaration(loc, ast.TypeName(loc, words, []))
-        declarations.check_type_declaration(parser.names, node)
-        return [node]
-    found = []
+        alone = ast.TypeDeclaration(loc, ast.TypeName(loc, words, []))
+        declarations.check_type_declaration(parser.names, alone)
+        return [alone]
+    found: list[ast.Node] = []
     while True:
         name, steps = parse_declarator(parser)
         parser.peek()
@@ -326,7 +337,7 @@ def parse_inline(parser: Parser) -> ast.Inline:
     parser.peek()
     loc = parser.location_from(start)
     parser.expect(";")
-    parser.parameters = ()
+    parser.parameters = set()
     if storage is not None:
         parser.raise_error(
             "D_DECL_BADCLASS", loc, "specified storage class not appropriate for inline declaration"
@@ -361,7 +372,7 @@ def parse_translator(parser: Parser) -> ast.Translator:
     node = ast.Translator(loc, to, source, name, members)
     definitions.define_translator(parser.names, node)
     parser.expect(";")
-    parser.parameters = ()
+    parser.parameters = set()
     return node
 
 

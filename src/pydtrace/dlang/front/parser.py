@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The parser: tokens -> the tree of a whole program (ast.Unit).
 
 - It has the whole grammar of D, supported or not, so that later passes can refuse a part at its
@@ -25,8 +24,11 @@ from .syntax_errors import refuse_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn
+
     from ..types.resolve import ProgramNames
-    from .lexer import Token
+    from .lexer import MacroVariable, Token
     from .pragmas import ControlLines
     from .source_text import Source
 
@@ -55,8 +57,8 @@ class Parser:
         source: Source,
         names: ProgramNames,
         control: ControlLines,
-        macros: dict[str, int] | None = None,
-        args: list[str] = (),
+        macros: Mapping[str, int | MacroVariable] | None = None,
+        args: Sequence[str] = (),
         default_args: bool = False,
         probe_level: str = "name",
     ) -> None:
@@ -64,14 +66,14 @@ class Parser:
         self.control, self.probe_level, self.limits = control, probe_level, names.limits
         self.lexer = Lexer(source, macros or {}, args, default_args, self._read_control_line)
         self.lexer.allows_floats = lambda: "pyusdt" in names.options
-        self.token = None  # the token that has been looked at and not taken
-        self.last_token = self.token_before_last = (
-            None  # the one that was taken last, and the one before it
-        )
-        self.parameters = ()  # of the inline or translator around the place
+        self.token: Token | None = None  # the token that has been looked at and not taken
+        # the one that was taken last, and the one before it
+        self.last_token: Token | None = None
+        self.token_before_last: Token | None = None
+        self.parameters: set[str | None] = set()  # of the inline or translator around the place
         self.depth = 0
         self.record_depth = 0  # structs and unions around the place
-        self.items = []
+        self.items: list[ast.Node] = []
 
     # --- tokens and places ------------------------------------------------------
 
@@ -82,10 +84,15 @@ class Parser:
             token = self.token = self.lexer.next_token()
         return token.kind
 
+    def peek_token(self) -> Token:
+        """The next token, which stays the next one."""
+        if self.token is None:
+            self.token = self.lexer.next_token()
+        return self.token
+
     def next_start(self) -> int:
         """Where the next token begins."""
-        self.peek()
-        return self.token.start
+        return self.peek_token().start
 
     def next_token(self) -> Token:
         """Take the next token."""
@@ -123,27 +130,27 @@ class Parser:
     def token_location(self, token: Token) -> Location:
         return Location(self.source, token.start, token.end, self.lexer.pos)
 
-    def raise_error(self, tag, loc: Location, message, hint: str | None = None):
+    def raise_error(
+        self, tag: str, loc: Location, message: str, hint: str | None = None
+    ) -> NoReturn:
         raise CompileError(tag, loc, message, hint)
 
-    def raise_syntax_error(self, hint: str | None = None) -> None:
+    def raise_syntax_error(self, hint: str | None = None) -> NoReturn:
         """Refuse the next token."""
         refuse_token(self, hint)
 
     def enter_level(self) -> None:
         self.depth += 1
         if self.depth > NESTING_MAX:
-            self.peek()
             message = f"more than {NESTING_MAX} levels of nesting are not supported"
-            self.raise_error("D_UNSUPPORTED", self.token_location(self.token), message)
+            self.raise_error("D_UNSUPPORTED", self.token_location(self.peek_token()), message)
 
-    def check_count(self, elements: list[ast.Node]) -> None:
+    def check_count(self, elements: Sequence[ast.Node]) -> None:
         """Refuse a list that has too many elements, before the rest of it is read."""
         if len(elements) > ELEMENTS_MAX:
-            self.peek()
             self.raise_error(
                 "D_UNSUPPORTED",
-                self.token_location(self.token),
+                self.token_location(self.peek_token()),
                 f"more than {ELEMENTS_MAX} keys or arguments are not supported",
             )
 
@@ -163,9 +170,10 @@ class Parser:
             kind = self.peek()
             if kind == EOF:
                 break
-            self.limits.location = self.token_location(self.token)
-            if kind == PSPEC and self.starts_declaration(self.token):
-                self.token.kind = IDENT
+            token = self.peek_token()
+            self.limits.location = self.token_location(token)
+            if kind == PSPEC and self.starts_declaration(token):
+                token.kind = IDENT
                 kind = IDENT
             if kind in (PSPEC, INT):
                 items.append(self.parse_clause())
@@ -250,7 +258,7 @@ class Parser:
         return parse_description(token.value, loc, self.lexer, self.probe_level)
 
     def parse_statements(self) -> list[ast.ExprStmt]:
-        found = []
+        found: list[ast.ExprStmt] = []
         while True:
             kind = self.peek()
             if kind == ";":
@@ -427,8 +435,8 @@ class Parser:
         return ast.Sizeof(loc, operand)
 
     def parse_primary(self) -> ast.Expr:
-        kind = self.peek()
-        token = self.token
+        token = self.peek_token()
+        kind = token.kind
         if kind == IDENT:
             if self.is_used_as_variable(token):
                 self.names.note_mention(token.value)
@@ -462,7 +470,7 @@ class Parser:
             self.raise_syntax_error(
                 beginner_hints.hint_for_statement(kind) or "use a predicate or ?:"
             )
-        return self.raise_syntax_error()
+        self.raise_syntax_error()
 
     def is_used_as_variable(self, token: Token, comma: bool = True) -> bool:
         """Whether what follows a name can only follow a variable's: = ++ -- [ ; or (comma) a comma
@@ -536,7 +544,7 @@ class Parser:
             return ast.ScopedName(loc, base.name, name)
         return ast.Select(loc, op, base, name)
 
-    def parse_offsetof(self) -> ast.IntLit:
+    def parse_offsetof(self) -> ast.Expr:
         start = self.next_token().start
         self.expect("(")
         name = parse_types.parse_type_name(self)

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Control lines: `#pragma D option`, `#error`, the preprocessor's line markers.
 
 Options take effect while the text is read, before anything is typed.
@@ -13,9 +12,14 @@ from pydtrace.untrusted.terminal_escape import decode_source_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
     from ...options import Options
     from ..types.resolve import ProgramNames
     from .source_text import Location
+
+    Words = list[tuple[str, Any, int, int]]  # (kind, value, start, end), as the lexer has them
 
 DIRECTIVE, PRAGMA, D_PRAGMA = range(
     3
@@ -35,9 +39,7 @@ class ControlLines:
     def may_be_empty(self) -> bool:
         return self.library is not None or "empty" in self.options
 
-    def __call__(
-        self, words: list[tuple[str, bytes | str, int, int]], loc: Location, items: list[ast.Node]
-    ) -> None:
+    def __call__(self, words: Words, loc: Location, items: list[ast.Node]) -> None:
         """One control line; `words` are (kind, value, start, end) as the lexer has them."""
         level = DIRECTIVE
         for i, (kind, value, _, _) in enumerate(words):
@@ -59,15 +61,15 @@ class ControlLines:
                 return
 
     @staticmethod
-    def refuse(tag, loc: Location, message, hint=None, after_line: bool = False):
+    def refuse(
+        tag: str, loc: Location, message: str, hint: str | None = None, after_line: bool = False
+    ) -> NoReturn:
         """after: dtrace has counted the line's end already."""
         raise CompileError(tag, loc, message, hint, mark=loc.end + 1 if after_line else loc.start)
 
-    def run_directive(
-        self, level: int, name: str, rest: list[tuple[str, str, int, int]], loc: Location
-    ) -> None:
+    def run_directive(self, level: int, name: str, rest: Words, loc: Location) -> None:
         least, act = _DIRECTIVES.get(name, (D_PRAGMA + 1, None))
-        if least <= level:
+        if act and least <= level:
             act(self, loc, rest)
         elif level == DIRECTIVE:
             hint = None
@@ -94,9 +96,7 @@ class ControlLines:
                 "the most used one is #pragma D option",
             )
 
-    def mark_line(
-        self, loc: Location, words: list[tuple[str, bytes | str, int, int]], more: int = 1
-    ) -> None:
+    def mark_line(self, loc: Location, words: Words, more: int = 1) -> None:
         """# 12 "file" flags…: the next line is line 12 of that file; but after #line 12, it is 13."""
         kinds = [kind for kind, _, _, _ in words]
         if (
@@ -120,14 +120,14 @@ class ControlLines:
             loc.start, int(words[0][1][:9]) + more, file, ("1" in flags) - ("2" in flags)
         )
 
-    def ignore_ident(self, loc: Location, words) -> None:
+    def ignore_ident(self, loc: Location, words: Words) -> None:
         """#ident says nothing to a compiler."""
 
-    def raise_user_error(self, loc: Location, words) -> None:
+    def raise_user_error(self, loc: Location, words: Words) -> None:
         text = "".join(f"{to_text(value)} " for kind, value, _, _ in words if kind != "int")
         self.refuse("D_PRAGERR", loc, f"#error: {text}")
 
-    def read_option(self, loc: Location, words: list[tuple[str, str, int, int]]) -> None:
+    def read_option(self, loc: Location, words: Words) -> None:
         if not words or words[0][0] != "word":
             message = "malformed #pragma option <option>=<val>"
             self.refuse("D_PRAGMA_MALFORM", loc, message, "as in: #pragma D option quiet")
@@ -151,7 +151,7 @@ class ControlLines:
                 did_you_mean(name, PARSERS),
             )
 
-    def set_option(self, name: str, value: str | None) -> None:
+    def set_option(self, name: str, value: str | None) -> str | None:
         """What is wrong with an option, or None."""
         from pydtrace.options import COMMAND_LINE, OptionError
 
@@ -163,7 +163,7 @@ class ControlLines:
             return str(error)
         return None
 
-    def read_metric(self, loc: Location, words) -> None:
+    def read_metric(self, loc: Location, words: Words) -> None:
         """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/guide/metrics.md); who exports it reads it."""
         if not words:
             hint = "as in: #pragma D metric calls name=shop_requests labels=route"
@@ -175,7 +175,7 @@ class ControlLines:
             )
         self.options.set("metric", decode_source_text(loc.source.text[words[0][2] : words[-1][3]]))
 
-    def read_attributes(self, loc: Location, words) -> None:
+    def read_attributes(self, loc: Location, words: Words) -> None:
         """#pragma D attributes Name/Data/Class name: they are checked, and nothing depends on them."""
         kinds = [kind for kind, *_ in words]
         if kinds[:2] != ["word", "word"]:
@@ -190,7 +190,7 @@ class ControlLines:
         if words[1][1] != "provider":
             self.note_pragma("attributes", loc, words[1][1])
 
-    def read_binding(self, loc: Location, words) -> None:
+    def read_binding(self, loc: Location, words: Words) -> None:
         """#pragma D binding "1.0" name"""
         kinds = [kind for kind, *_ in words]
         if kinds[:2] != ["string", "word"]:
@@ -202,9 +202,10 @@ class ControlLines:
             )
         self.note_pragma("binding", loc, words[1][1])
 
-    def note_pragma(self, pragma, loc: Location, name: str) -> None:
+    def note_pragma(self, pragma: str, loc: Location, name: str) -> None:
         """A pragma about a name: one that the program defines, now or later."""
         names = self.names
+        assert names  # only order_libraries() reads a text without
         if name in names.scopes["global"] or name in names.inlines:
             return
         if names.is_builtin(name):
@@ -212,7 +213,7 @@ class ControlLines:
             self.refuse("D_PRAGMA_SCOPE", loc, message)
         names.pragmas.append((pragma, name, loc))
 
-    def check_dependency(self, loc: Location, words) -> None:
+    def check_dependency(self, loc: Location, words: Words) -> None:
         """#pragma D depends_on class name.  What libraries depend on has been read before (libraries.py)."""
         if [kind for kind, *_ in words[:2]] != ["word", "word"]:
             self.refuse("D_PRAGMA_MALFORM", loc, "malformed #pragma depends_on <class> <name>")
@@ -230,7 +231,7 @@ class ControlLines:
 
 
 # name: (where it may stand, what reads it)
-_DIRECTIVES = {
+_DIRECTIVES: dict[str, tuple[int, Callable[[ControlLines, Location, Words], None]]] = {
     "attributes": (D_PRAGMA, ControlLines.read_attributes),
     "binding": (D_PRAGMA, ControlLines.read_binding),
     "depends_on": (D_PRAGMA, ControlLines.check_dependency),
@@ -242,5 +243,5 @@ _DIRECTIVES = {
 }
 
 
-def to_text(value: str | None):
+def to_text(value: str | bytes) -> str:
     return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The C preprocessor of -C: the system's cpp(1), run as dtrace runs it.
 
 cpp reads /dev/stdin, so its markers tell the script from the files that it includes. Its
@@ -31,7 +30,7 @@ _TIMEOUT_S = 20  # s
 _MEMORY_MAX = 1 << 30  # bytes of address space
 
 
-def run_preprocessor(text: str, options: Options):
+def run_preprocessor(text: bytes, options: Options) -> bytes:
     """The preprocessed text of a script."""
     program = options.get("cpppath", "cpp")
     words = [*_DEFINES, f"-D__{platform.system()}", *options.get("cppargs", ()), _VERSION]
@@ -54,7 +53,7 @@ def run_preprocessor(text: str, options: Options):
     return out
 
 
-def _run_command(command, text: str):
+def _run_command(command: list[str], text: bytes) -> tuple[int | None, bytes]:
     """(status, what it printed), as far as that is wanted: it is ended when that is more than a program may have, or, with the status None, when
     it takes too long."""
     import tempfile
@@ -68,6 +67,7 @@ def _run_command(command, text: str):
         with Popen(
             _limit_command(command), stdin=file, stdout=PIPE, start_new_session=True
         ) as process:
+            assert process.stdout
             try:
                 poller = select.poll()
                 poller.register(process.stdout, select.POLLIN)
@@ -84,7 +84,7 @@ def _run_command(command, text: str):
                     os.killpg(process.pid, signal.SIGKILL)  # cpp has started cc1
 
 
-def _limit_command(command):
+def _limit_command(command: list[str]) -> list[str]:
     """The command with limits that it and all that it starts have from the beginning: what macros become may take all memory before
     anything is printed.  Lower limits of the user stay.  Raises FileNotFoundError, PermissionError."""
     found = shutil.which(command[0])
@@ -98,7 +98,7 @@ def _limit_command(command):
     return ["/bin/sh", "-c", limits, found, *command[1:]]
 
 
-def strip_interpreter_line(text: str):
+def strip_interpreter_line(text: bytes) -> bytes:
     """The text without a first line that begins with #!, on which cpp would choke; its line end stays."""
     if not text.startswith(b"#!"):
         return text

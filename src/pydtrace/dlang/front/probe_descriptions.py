@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Probe descriptions: `provider:module:function:name`, as dtrace reads them.
 
 The parts count from the right: `a` is a name, `a:b` a function and a name. A missing part is ""
@@ -13,6 +12,7 @@ from pydtrace.dlang.compile_errors import CompileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .lexer import Lexer
@@ -48,7 +48,9 @@ def parse_description(text: str, loc: Location, lexer: Lexer, level: str = "name
     return ast.ProbeDesc(loc, *fields)
 
 
-def find_by_id(number, loc: Location, list_probes, level: str):
+def find_by_id(
+    number: int, loc: Location, list_probes: Callable[[], list[Any]] | None, level: str
+) -> ast.ProbeDesc:
     """The ProbeDesc of the probe with this id.  known: a function that gives the (provider, module, function,
     name) of all probes, the first of which has the id 1."""
     if number > 0xFFFFFFFF:
@@ -108,8 +110,8 @@ def unmatched_error(
     if probe.provider.startswith("pid") and probe.provider[3:].isdigit():
         found = _explain_no_match(probe, sizes)
         if found is not None:
-            tag, *told = found
-            return CompileError(tag, probe.loc, *told)
+            tag, message, its_hint = found
+            return CompileError(tag, probe.loc, message, its_hint)
         if probe.module and not probe.function:
             probe = ast.ProbeDesc(
                 probe.loc, probe.provider, probe.module, "*", probe.name
@@ -120,15 +122,17 @@ def unmatched_error(
 
 def _explain_no_match(
     probe: ast.ProbeDesc, sizes: dict[Any, Any] | None
-) -> tuple[str, str, str] | None:
+) -> tuple[str, str, str | None] | None:
     """(tag, message[, hint]) of what is wrong with a description of the pid provider, or None where nothing more can be said."""
     function, name = probe.function, probe.name
     is_address = all(char in "0123456789abcdefABCDEFxX" for char in name or "-")
     if function == "-":  # the pid provider's name for an address of the module
         if not is_address:
-            return "D_PROC_NAME", "with the function - the name is one address in hexadecimal"
+            message = "with the function - the name is one address in hexadecimal"
+            return "D_PROC_NAME", message, None
         if probe.module not in ("", "a.out"):
-            return "D_PROC_LIB", "the function - stands for addresses of the module a.out only"
+            message = "the function - stands for addresses of the module a.out only"
+            return "D_PROC_LIB", message, None
         return None
     if probe.provider == "pid0":
         return "D_PROC_BADPID", "no process has the id 0", _hint_for_target(probe)
@@ -136,11 +140,12 @@ def _explain_no_match(
         return None
     if is_address and sizes is None:
         return None
-    if is_address and probe in sizes:
+    if sizes and is_address and probe in sizes:
         place = int(name, 16)
         if place >= sizes[probe]:
-            return "D_PROC_OFF", f"offset 0x{place:x} outside of function '{function}'"
-        return "D_PROC_OFF", f"no instruction of function '{function}' begins at offset {name}"
+            return "D_PROC_OFF", f"offset 0x{place:x} outside of function '{function}'", None
+        message = f"no instruction of function '{function}' begins at offset {name}"
+        return "D_PROC_OFF", message, None
     if not is_address and name not in ("", "entry", "return"):
         return (
             "D_PROC_NAME",

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """D source text and positions in it.
 
 - `text` has one character for each byte (latin-1), so offsets, string literals and output are
@@ -54,8 +53,7 @@ class Source:
         """Whether what stands there is of a file that the preprocessor has put in."""
         return self._find_marker(self.line_index(offset))[3] > 0
 
-    def line_index(self, offset: int) -> int:
-        """Index of the physical line of an offset, from 0."""
+    def _line_starts(self) -> list[int]:
         starts = self._starts
         if starts is None:
             starts = [0]
@@ -65,18 +63,22 @@ class Source:
                 starts.append(at + 1)
                 at = find("\n", at + 1)
             self._starts = starts
-        return bisect_right(starts, offset) - 1
+        return starts
+
+    def line_index(self, offset: int) -> int:
+        """Index of the physical line of an offset, from 0."""
+        return bisect_right(self._line_starts(), offset) - 1
 
     def find_position(self, offset: int) -> tuple[str | None, int, int]:
         """(file or None, line, column) of an offset; file is None in the main text."""
         row = self.line_index(offset)
-        column = offset - self._starts[row] + 1
+        column = offset - self._line_starts()[row] + 1
         first, number, file, _ = self._find_marker(row)
         return file, number + row - first, column
 
     def line_text(self, offset: int) -> str:
         """The whole physical line of an offset, without its line end."""
-        start = self._starts[self.line_index(offset)]
+        start = self._line_starts()[self.line_index(offset)]
         end = self.text.find("\n", start)
         return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
 

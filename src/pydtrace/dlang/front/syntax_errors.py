@@ -1,16 +1,18 @@
-# mypy: ignore-errors
 """Syntax errors in dtrace's words: the text that it shows near the error, and a hint."""
 
 from __future__ import annotations
 
 from pydtrace.dlang import beginner_hints
 from pydtrace.dlang.builtins import prototypes
-from pydtrace.dlang.compile_errors import decode_source_text, refuse
+from pydtrace.dlang.compile_errors import refuse
+from pydtrace.untrusted.terminal_escape import decode_source_text
 
 from .lexer import EOF, IDENT, INT, SPACE, STRING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from .lexer import Token
     from .parser import Parser
 
@@ -24,10 +26,10 @@ _BPFTRACE_PREFIXES = (
 _OPERATOR_PREFIXES = frozenset("-=+*/%&|^<>!")  # operators that are the beginning of others
 
 
-def refuse_token(parser: Parser, hint=None) -> None:
+def refuse_token(parser: Parser, hint: str | None = None) -> NoReturn:
     """Refuse the next token."""
-    parser.peek()
-    token, loc = parser.token, parser.token_location(parser.token)
+    token = parser.peek_token()
+    loc = parser.token_location(token)
     if token.kind == EOF:
         if parser.last_token is not None and parser.last_token.kind in (
             "->",
@@ -54,7 +56,7 @@ def refuse_token(parser: Parser, hint=None) -> None:
     refuse("D_SYNTAX", loc, f"syntax error near {near}", hint)
 
 
-def _find_hint(parser: Parser, token: Token):
+def _find_hint(parser: Parser, token: Token) -> str | None:
     """A hint that what stands before the token gives."""
     before = parser.source.text[: token.start].split()
     if before and before[-1].startswith(_BPFTRACE_PREFIXES):
@@ -74,7 +76,7 @@ def _find_hint(parser: Parser, token: Token):
     return None
 
 
-def _quote_token(parser: Parser, token: Token):
+def _quote_token(parser: Parser, token: Token) -> str:
     """What dtrace shows of a token.  Where its lexer had to look behind the token to tell what
     it is, it shows the rest of the line too, white space turned to blanks."""
     text = parser.source.text
@@ -100,7 +102,7 @@ def _quote_token(parser: Parser, token: Token):
     return decode_source_text(shown + " " * len(gap) + rest)
 
 
-def _is_after_arrow(parser: Parser, token: Token):
+def _is_after_arrow(parser: Parser, token: Token) -> bool:
     """Whether a number or a bracket stands where a member's name was to be, or anything where a variable's was."""
     before = parser.source.text[: token.start].rstrip()
     return before.endswith(("self->", "this->")) or (
@@ -108,7 +110,7 @@ def _is_after_arrow(parser: Parser, token: Token):
     )
 
 
-def _ends_in_operator(parser: Parser):
+def _ends_in_operator(parser: Parser) -> bool:
     """Whether the text ends in an operator that could have gone on, right behind a name that the lexer had to look behind; a name that
     stands in the text but once is one that nothing has defined."""
     text, last, name = parser.source.text, parser.last_token, parser.token_before_last
@@ -126,7 +128,7 @@ def _ends_in_operator(parser: Parser):
     return not parser.names.is_builtin(name.value) and text.count(text[name.start : name.end]) == 1
 
 
-def _needs_lookahead(parser: Parser, token: Token):
+def _needs_lookahead(parser: Parser, token: Token | None) -> bool:
     """Whether dtrace's lexer had to read on to tell what this token is."""
     if token is None or token.kind not in (IDENT, "/", "EPRED"):
         return False

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The constant parameters of aggregating functions.
 
 The first use of an aggregation fixes its parameters. Checks and messages are dtrace's.
@@ -37,12 +36,12 @@ def split_arguments(call: Call, symbol: Aggregation) -> list[Expr]:
     return args[: row.value_count] + args[last:]
 
 
-def _increment_error(call: Call, arg: Expr, index: Expr) -> CompileError:
+def _increment_error(call: Call, arg: Expr, index: int) -> CompileError:
     message = f"{call.name}( ) increment value (argument #{index + 1}) must be of scalar type"
     return CompileError("D_PROTO_ARG", arg.loc, message)
 
 
-def _refuse_change(call: Call, params, symbol: Aggregation) -> None:
+def _refuse_change(call: Call, params: tuple[int, ...], symbol: Aggregation) -> None:
     """The parameters are not those of the aggregation's first use."""
     for number, (mine, before, (tag, name)) in enumerate(
         zip(params, symbol.params, call.row.constant_errors), 1

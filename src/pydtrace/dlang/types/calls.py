@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The types of calls, aggregations and keys.
 
 The pass adds the rows of builtins and converts arguments and keys to the types of their
@@ -8,7 +7,7 @@ prototypes.
 from __future__ import annotations
 
 from pydtrace.dlang import ast
-from pydtrace.dlang.builtins import prototypes
+from pydtrace.dlang.builtins import prototypes, unsupported
 from pydtrace.dlang.compile_errors import GenerationError, refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 
@@ -18,7 +17,7 @@ from .resolve import refuse_absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from ..builtins.aggregation_base import Aggregating
     from ..variable_table import Aggregation, Variable
@@ -32,7 +31,7 @@ def find_row(name: str) -> Any:
 
 def type_argument(c: TypingContext, row: Any, arg: ast.Expr) -> ast.Expr:
     c.takes_floats = (
-        row is not None and row.takes_floats and type(arg) in (ast.Ident, ast.ScopedName)
+        row is not None and row.takes_floats and isinstance(arg, (ast.Ident, ast.ScopedName))
     )
     arg = c.type_value(arg)
     c.takes_floats = False
@@ -41,16 +40,19 @@ def type_argument(c: TypingContext, row: Any, arg: ast.Expr) -> ast.Expr:
 
 def type_key(c: TypingContext, node: ast.Expr) -> ast.Expr:
     """One key; the functions that name an address may stand here."""
-    row = (
-        find_row(node.name.name)
-        if type(node) is ast.Call and type(node.name) is ast.Ident
-        else None
-    )
-    return type_call(c, node, used=True) if row is not None and row.is_key else c.type_value(node)
+    if isinstance(node, ast.Call) and type(node.name) is ast.Ident:
+        row = find_row(node.name.name)
+        if row is not None and row.is_key:
+            return type_call(c, node, used=True)
+    typed: ast.Expr = c.type_value(node)
+    return typed
 
 
 def type_keys(
-    c: TypingContext, node: ast.Expr, symbol: Aggregation | Variable, name: str
+    c: TypingContext,
+    node: ast.AggRef | ast.AssocRef,
+    symbol: Aggregation | Variable,
+    name: str,
 ) -> list[ast.Expr]:
     """Type the keys of an array or aggregation and convert them to its key types."""
     keys = [type_key(c, key) for key in node.keys]
@@ -82,6 +84,7 @@ def type_keys(
 def type_aggregation(c: TypingContext, node: ast.Assign) -> ast.Assign:
     """@a[keys] = func(args), the target of an assignment being an aggregation."""
     target = node.target
+    assert isinstance(target, ast.AggRef)
     if node.op != "=":
         message = f"@{target.symbol} has not yet been declared or assigned"
         refuse(
@@ -99,7 +102,7 @@ def type_aggregation(c: TypingContext, node: ast.Assign) -> ast.Assign:
     else:
         value = c.type_value(node.value)
     kind = prototypes.FUNCTIONS[value.name][0] if type(value) is ast.Call else None
-    if kind != prototypes.AGGREGATING:
+    if kind != unsupported.AGGREGATING:
         message = f"@{symbol.name} must be assigned the result of an aggregating function"
         refuse("D_AGG_FUNC", node.loc, message, "such as count(), sum(x), quantize(x)")
     if value.args and are_floats(
@@ -115,7 +118,7 @@ def type_aggregation(c: TypingContext, node: ast.Assign) -> ast.Assign:
     return node
 
 
-def refuse_redefinition(node, symbol: Aggregation | Variable, name: str) -> None:
+def refuse_redefinition(node: ast.Assign, symbol: Aggregation, name: str) -> NoReturn:
     at, old = f"@{symbol.name}", symbol.row.name.partition(".")[0]
     line = symbol.loc.source.find_position(symbol.loc.mark)[1]
     message = f"aggregation redefined: {at}\n\t current: {at} = {name}( )"
@@ -140,10 +143,10 @@ def type_call(c: TypingContext, node: ast.Call, used: bool = False) -> ast.Call:
         refuse_absent(node.loc, name, f"the {kind} {name}()")
     node.name, node.row = name, row
     row.check_arguments(node)
-    node.type = t.AGGREGATING if kind == prototypes.AGGREGATING else proto.result
+    node.type = t.AGGREGATING if kind == unsupported.AGGREGATING else proto.result
     for i, (arg, to) in enumerate(zip(node.args, proto.params)):
         if (
-            to is not None and kind != prototypes.AGGREGATING
+            to is not None and kind != unsupported.AGGREGATING
         ):  # whose constants are checked as written
             node.args[i] = convert_node(
                 arg, t.STRING if t.is_text(to) and t.is_text(arg.type) else to
@@ -154,15 +157,15 @@ def type_call(c: TypingContext, node: ast.Call, used: bool = False) -> ast.Call:
             for a in node.args
         ]
     row.set_type(c, node)
-    if kind == prototypes.FUNCTION:
+    if kind == unsupported.FUNCTION:
         c.destructive |= row.is_destructive
-    if kind != prototypes.FUNCTION and not used and not row.is_operand:
+    if kind != unsupported.FUNCTION and not used and not row.is_operand:
         c.misplaced.append(node)
     return node
 
 
 def is_action_call(node: ast.Expr) -> bool:
-    return type(node) is ast.Call and prototypes.FUNCTIONS[node.name][0] == prototypes.ACTION
+    return type(node) is ast.Call and prototypes.FUNCTIONS[node.name][0] == unsupported.ACTION
 
 
 def is_float_row(row: Aggregating | None) -> bool:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The context of the types pass, which its functions take as `c`.
 
 Typing a node twice changes nothing: a clause may be typed again (typecheck.py).
@@ -33,7 +32,7 @@ class TypingContext:
     def __init__(
         self,
         names: ProgramNames,
-        rules: dict[type[ast.Expr], Callable[..., Any]],
+        rules: dict[type[ast.Expr], Callable[..., ast.Expr]],
         probes: Sequence[ast.ProbeDesc] = (),
     ) -> None:
         self.names, self.rules, self.probes = names, rules, probes
@@ -45,13 +44,13 @@ class TypingContext:
         if type(node) is ast.Index:
             return self.rules[ast.Index](self, node, read=True)
         node = self.type_target(node)
-        if type(node) in (ast.Var, ast.AssocRef):
+        if isinstance(node, (ast.Var, ast.AssocRef)):
             self.require_known(node)
         return node
 
     def type_target(self, node: Any) -> Any:
         """Type an expression that is written, or whose variable may not be known yet."""
-        if node.type is not None or type(node) in (ast.Var, ast.AssocRef):
+        if node.type is not None or isinstance(node, (ast.Var, ast.AssocRef)):
             return node
         if type(node) in _LITERALS:
             node.type = _LITERALS[type(node)]
@@ -73,7 +72,7 @@ class TypingContext:
     def type_operand(self, node: Any) -> Any:
         """The operand of a unary operator, which makes an unknown variable an int64_t."""
         node = self.type_target(node)
-        if type(node) in (ast.Var, ast.AssocRef):
+        if isinstance(node, (ast.Var, ast.AssocRef)):
             symbol = node.symbol
             if symbol.type is None:
                 symbol.type = t.INT64

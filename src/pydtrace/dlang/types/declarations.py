@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Declarations: types, variables and the other names of a program.
 
 Checks come in dtrace's order, with its messages. Structs, unions and enumerations are entered
@@ -15,6 +14,9 @@ from pydtrace.program import d_types as t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeGuard
+
     from ..front.source_text import Location
     from .resolve import ProgramNames
 
@@ -24,9 +26,9 @@ _POSITIVE = "positive integral constant expression"
 _INT_MAX = (1 << 31) - 1
 
 
-def strip_scope(name: str | None) -> str | None:
+def strip_scope(name: str) -> str:
     """The name of a type without the scope of the program's or of C's own ones: D`record is record."""
-    return name[2:] if name and name[1:2] == "`" and name[0] in "CD" else name
+    return name[2:] if name[1:2] == "`" and name[0] in "CD" else name
 
 
 # --- types -------------------------------------------------------------------------------
@@ -64,7 +66,12 @@ def resolve_type(names: ProgramNames, node: ast.TypeName) -> t.Type:
     return type
 
 
-def make_array(names: ProgramNames, node: ast.TypeName, type: t.Type, size: ast.Expr) -> t.Array:
+def make_array(
+    names: ProgramNames,
+    node: ast.TypeName,
+    type: t.Type,
+    size: ast.Expr | list[ast.Parameter] | None,
+) -> t.Array:
     if isinstance(size, list):
         refuse("D_DECL_DYNOBJ", node.loc, "cannot declare array of associative arrays")
     if type.is_void:
@@ -77,12 +84,13 @@ def make_array(names: ProgramNames, node: ast.TypeName, type: t.Type, size: ast.
             refuse("D_DECL_ARRBIG", node.loc, "array dimension too big")
         return t.Array(type, count.value)
     message = f"{_POSITIVE} or tuple signature expected as array declaration subscript"
-    return refuse("D_DECL_ARRSUB", size.loc, message)
+    refuse("D_DECL_ARRSUB", size.loc, message)
 
 
 def resolve_base_type(names: ProgramNames, node: ast.TypeName) -> t.Type:
     """The type of a TypeName's words, before pointers and arrays."""
-    name, attributes = None, []
+    name: Any = None
+    attributes: list[str] = []
     for word in node.words:
         if word in _QUALIFIERS:
             continue
@@ -95,7 +103,7 @@ def resolve_base_type(names: ProgramNames, node: ast.TypeName) -> t.Type:
         else:
             name = word
         check_attributes(node.loc, name, attributes)
-    if name is not None and type(name) is not str:
+    if isinstance(name, (ast.StructSpec, ast.EnumSpec)):
         return name.type
     if node.words and name is None and not attributes:
         refuse(
@@ -149,7 +157,7 @@ def find_named_type(
         return t.STRING
     if name == "void":
         return t.VOID
-    name = strip_scope(name)
+    name = name and strip_scope(name)
     if name in names.typedefs:
         return names.typedefs[name]
     if name == "in6_addr_t":
@@ -181,8 +189,8 @@ def type_size(loc: Location, type: t.Type) -> int:
     return type.size
 
 
-def fold_offsetof(names: ProgramNames, loc: Location, type: t.Record, name: str) -> ast.IntLit:
-    """The IntLit of fold_offsetof(type, name)."""
+def fold_offsetof(names: ProgramNames, loc: Location, type: t.Type, name: str) -> ast.Expr:
+    """The IntLit of offsetof(type, name)."""
     if not type.is_record or type.body.fields is None:
         refuse("D_OFFSETOF_TYPE", loc, "offsetof operand must be a struct or union type")
     field = type.body.fields.get(name)
@@ -196,8 +204,7 @@ def fold_offsetof(names: ProgramNames, loc: Location, type: t.Record, name: str)
 
 def fold_constant(names: ProgramNames, node: ast.Expr) -> ast.Expr:
     """The IntLit that a constant expression is, or the node itself."""
-    kind = type(node)
-    if kind is ast.Ident:
+    if type(node) is ast.Ident:
         inline = names.find_inline(node.name, node.loc)
         if (
             inline is not None
@@ -206,13 +213,13 @@ def fold_constant(names: ProgramNames, node: ast.Expr) -> ast.Expr:
             and not t.is_real(inline.type)
         ):
             return constants.make_literal(node.loc, inline.value.value, inline.value.type)
-    elif kind is ast.Unary:
+    elif type(node) is ast.Unary:
         return constants.fold_unary(node.loc, node.op, fold_constant(names, node.operand))
-    elif kind is ast.Binary:
+    elif type(node) is ast.Binary:
         return constants.fold_binary(
             node.loc, node.op, fold_constant(names, node.left), fold_constant(names, node.right)
         )
-    elif kind is ast.Cast and node.to.is_integer:
+    elif type(node) is ast.Cast and node.to and node.to.is_integer:
         operand = fold_constant(names, node.operand)
         if type(operand) is ast.IntLit:
             return constants.fold_cast(node.loc, operand, node.to)
@@ -227,11 +234,9 @@ def find_tagged(names: ProgramNames, kind: str, tag: str) -> t.Type:
     found = names.tags.get(name)
     if found is None:
         found = None if kind == "enum" else t.known_record(name)
-        found = (
-            found
-            or (names.kernel and names.kernel.find_tagged(kind, tag))
-            or (t.Enum(tag) if kind == "enum" else t.Record(kind, tag))
-        )
+        if not found and names.kernel:
+            found = names.kernel.find_tagged(kind, tag)
+        found = found or (t.Enum(tag) if kind == "enum" else t.Record(kind, tag))
         names.tags[name] = found
     return found
 
@@ -254,7 +259,7 @@ def define_tag(
     outside."""
     name = f"{kind} {tag or '(anon)'}"
     found = None if tag is None else names.tags.get(name)
-    if found is not None and names.kernel and found is names.kernel.find_tagged(kind, tag):
+    if tag and found is not None and names.kernel and found is names.kernel.find_tagged(kind, tag):
         found = None  # the program has one of its own
     if found is not None and (found.values if kind == "enum" else found.body.fields) is not None:
         if not may_replace(names, loc, name):
@@ -291,11 +296,11 @@ def add_member(names: ProgramNames, record: t.Record, node: ast.Member) -> None:
         refuse("D_DECL_VOIDOBJ", loc, f"cannot have void member: {name}")
     width = None
     if node.bits is not None:
-        width = check_bit_width(names, node, type, shown)
+        width = check_bit_width(names, node, node.bits, type, shown)
         if width == 0:
             record.end_unit(type)
             return
-    if name is not None and name in record.body.fields:
+    if name is not None and record.body.fields and name in record.body.fields:
         message = (
             f"failed to define member '{name}': Duplicate member, enumerator, or variable name."
         )
@@ -303,8 +308,10 @@ def add_member(names: ProgramNames, record: t.Record, node: ast.Member) -> None:
     record.add_member(name, type, width)
 
 
-def check_bit_width(names: ProgramNames, node: ast.Member, type: t.Integer, shown: str) -> int:
-    bits = fold_constant(names, node.bits)
+def check_bit_width(
+    names: ProgramNames, node: ast.Member, width: ast.Expr, type: t.Type, shown: str
+) -> int:
+    bits = fold_constant(names, width)
     if node.name is None and isinstance(bits, ast.IntLit) and bits.value == 0:
         return 0
     if not is_positive_constant(bits):
@@ -323,7 +330,7 @@ def require_complete(loc: Location, type: t.Type, shown: str) -> None:
         refuse("D_DECL_INCOMPLETE", loc, f"incomplete struct/union/enum {type}: {shown}", hint)
 
 
-def refuse_unknown_names(names: ProgramNames, node) -> None:
+def refuse_unknown_names(names: ProgramNames, node: ast.Node) -> None:
     """Refuse a name in an expression that stands for nothing."""
     if type(node) is ast.Ident and names.find_inline(node.name) is None:
         names.resolve_scalar(node)
@@ -333,16 +340,18 @@ def refuse_unknown_names(names: ProgramNames, node) -> None:
 
 
 def add_enumerator(
-    names: ProgramNames, enum: t.Enum, loc: Location, name: str, value: ast.IntLit | None
+    names: ProgramNames, enum: t.Enum, loc: Location, name: str, value: ast.Expr | None
 ) -> None:
     """value: an Expr, or None for one more than the enumerator before."""
     if "`" in name:
         message = f"D scoping operator may not be used in an enumerator name ({name})"
         refuse("D_DECL_SCOPE", loc, message)
+    values = enum.values
+    assert values is not None  # its { has been read
     if value is None:
-        number = enum.values[next(reversed(enum.values))] + 1 if enum.values else 0
-    elif type(value) is ast.Ident and value.name in enum.values:
-        number = enum.values[value.name]
+        number = values[next(reversed(values))] + 1 if values else 0
+    elif type(value) is ast.Ident and value.name in values:
+        number = values[value.name]
     else:
         value = fold_constant(names, value)
         if type(value) is not ast.IntLit:
@@ -354,7 +363,7 @@ def add_enumerator(
             refuse(
                 "D_DECL_ENOFLOW", loc, f"enumerator '{name}' value overflows INT_MAX ({_INT_MAX})"
             )
-    enum.values[name] = number
+    values[name] = number
     if name in names.scopes["global"] or name in names.inlines or names.is_builtin(name):
         if loc.source.is_included(loc.start):
             return  # as in dtrace, the name means what it did
@@ -465,7 +474,8 @@ def check_prototype(
         found.append((p.name, type))
     if any(type.is_void for _, type in found):
         if len(parameters) > 1:
-            refuse("D_DECL_PROTO_VOID", node.loc, "void must be sole parameter")
+            place = node or parameters[0]
+            refuse("D_DECL_PROTO_VOID", place.loc, "void must be sole parameter")
         return []
     return found
 
@@ -496,25 +506,28 @@ def enter_variable(
     symbol.is_known = True
 
 
-def check_redeclared(node, old, type: t.Type, keys: list[t.Type] | None) -> None:
+def check_redeclared(
+    node: ast.Declaration, old: Variable | Inline, type: t.Type, keys: list[t.Type] | None
+) -> None:
     begin = f"identifier redeclared: {node.name}\n"
     kind = variable_kind(keys)
     old_kind = old.kind if isinstance(old, Inline) else variable_kind(old.keys)
     if kind != old_kind or not is_same_type(type, old.type):
         message = f"{begin}\t current: {kind} {type}\n\tprevious: {old_kind} {old.type}"
         refuse("D_DECL_IDRED", node.loc, message)
-    for number, (new_key, old_key) in enumerate(zip(keys or (), old.keys or ()), 1):
+    old_keys: Sequence[Any] = old.keys or ()
+    for number, (new_key, old_key) in enumerate(zip(keys or (), old_keys), 1):
         if not is_same_type(new_key, old_key):
             message = f"{begin}\t current: {kind}, key #{number} of type {new_key}"
             message += f"\n\tprevious: {kind}, key #{number} of type {old_key}"
             refuse("D_DECL_IDRED", node.loc, message)
-    if keys is not None and len(keys) != len(old.keys):
+    if keys is not None and len(keys) != len(old_keys):
         message = f"{begin}\t current: {kind} of {type}, tuple length {len(keys)}"
-        message += f"\n\tprevious: {kind} of {old.type}, tuple length {len(old.keys)}"
+        message += f"\n\tprevious: {kind} of {old.type}, tuple length {len(old_keys)}"
         refuse("D_DECL_IDRED", node.loc, message)
 
 
-def is_same_type(left: t.Type, right: t.Type) -> bool:
+def is_same_type(left: t.Type | None, right: t.Type | None) -> bool:
     """Whether two types are one, typedefs being types of their own."""
     if left is right:
         return True
@@ -527,8 +540,8 @@ def is_same_type(left: t.Type, right: t.Type) -> bool:
     return left.is_record and right.is_record and left.body is right.body
 
 
-def is_positive_constant(node: ast.IntLit) -> bool:
+def is_positive_constant(node: ast.Expr | None) -> TypeGuard[ast.IntLit]:
     """True for an integer constant greater than 0."""
     return isinstance(node, ast.IntLit) and (
-        0 < node.value < 1 << 63 or node.value >> 63 and not node.type.signed
+        0 < node.value < 1 << 63 or bool(node.value >> 63 and not node.type.signed)
     )

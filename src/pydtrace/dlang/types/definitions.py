@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Inline definitions, translators and provider declarations.
 
 Each becomes a typed expression (a template), which templates.py copies. A template is typed at
@@ -29,12 +28,13 @@ def type_template(names: ProgramNames, parameters: dict[str, Inline], expr: ast.
     """Type an expression in which the names of `parameters` ({name: symbols.Variable}) stand for arguments."""
     names.parameters = parameters
     try:
-        return TypingContext(names, RULES).type_value(expr)
+        typed: ast.Expr = TypingContext(names, RULES).type_value(expr)
+        return typed
     finally:
         names.parameters = {}
 
 
-def make_parameter(name: str, type: t.Type, loc: Location) -> Inline:
+def make_parameter(name: str | None, type: t.Type, loc: Location) -> Inline:
     return Inline(name, "scalar", type, None, None, loc)
 
 
@@ -43,10 +43,12 @@ def define_inline(names: ProgramNames, node: ast.Inline) -> None:
     name, loc = node.name, node.loc
     type = resolve_type(names, node.type_name)
     check_inline(names, node, type)
-    keys, parameters = None, {}
+    keys: list[Inline] | None = None
+    parameters: dict[str, Inline] = {}
     if node.keys is not None:
         keys = []
         for key in node.keys:
+            assert key.type_name  # `...` is refused by the parser
             key_type = resolve_type(names, key.type_name)
             keys.append(make_parameter(key.name, key_type, key.loc))
             if key.name is not None:
@@ -72,7 +74,7 @@ def check_inline(names: ProgramNames, node: ast.Inline, type: t.Type) -> None:
     require_complete(loc, type, name)
 
 
-def find_kind_in_use(names: ProgramNames, name: str) -> None:
+def find_kind_in_use(names: ProgramNames, name: str) -> str | None:
     """What a name of the global variables' kind is already, as dtrace calls it, or None."""
     if name in names.inlines:
         return f"{names.inlines[name].kind} inline"
@@ -87,7 +89,8 @@ def find_kind_in_use(names: ProgramNames, name: str) -> None:
 
 def check_inline_value(node: ast.Inline, type: t.Type, value: ast.Expr) -> None:
     begin = f"inline {node.name} definition uses incompatible types: "
-    if value.__class__ is ast.Xlate:
+    if isinstance(value, ast.Xlate):
+        assert value.translator
         to = type.to if type.is_pointer else type
         made = value.translator.to
         if not t.are_compatible(to, made):
@@ -117,12 +120,14 @@ def define_translator(names: ProgramNames, node: ast.Translator) -> None:
 def define_conversion(
     names: ProgramNames, translator: Translator, member: ast.Conversion, loc: Location
 ) -> None:
-    field = translator.to.body.fields.get(member.name)
+    fields = translator.to.body.fields or {}
+    field = fields.get(member.name)
     if field is None:
         message = f"translator member {member.name} is not a member of {translator.to}"
-        hint = names.suggest_name(member.name, translator.to.body.fields)
+        hint = names.suggest_name(member.name, fields)
         refuse("D_XLATE_MEMB", loc, message, hint)
-    value = type_template(names, {translator.symbol.name: translator.symbol}, member.value)
+    parameter = translator.symbol
+    value = type_template(names, {parameter.name or "": parameter}, member.value)
     if not is_assignable(field.type, value):
         message = f"translator member {member.name} definition uses incompatible types: "
         refuse("D_XLATE_INCOMPAT", loc, f'{message}"{field.type}" = "{value.type}"')
@@ -164,8 +169,8 @@ def check_outputs(
     names: ProgramNames,
     probe: ast.ProviderProbe,
     shown: str,
-    inputs: list[tuple[str, t.Type]],
-    outputs: list[tuple[str, t.Type]],
+    inputs: list[tuple[str | None, t.Type]],
+    outputs: list[tuple[str | None, t.Type]],
 ) -> None:
     """Refuse an output into whose type its input can not be turned."""
     for which, parameters in (("input", inputs), ("output", outputs)):

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The types of expressions: the operands and the result of each operator.
 
 - The pass replaces names by symbols, gives every node a type, and makes conversions explicit by
@@ -45,6 +44,8 @@ from .operands import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..variable_table import Inline, Variable
     from .context import TypingContext
 
@@ -68,7 +69,7 @@ def type_ident(c: TypingContext, node: ast.Ident) -> ast.Expr:
     return templates.expand_inline(node.loc, inline)
 
 
-def type_written_ident(c: TypingContext, node: ast.Ident) -> ast.Var:
+def type_written_ident(c: TypingContext, node: ast.Ident) -> ast.Expr:
     """What an Ident stands for that is written: a variable, made where it is new."""
     if c.names.find_inline(node.name) is not None:
         return type_ident(c, node)
@@ -117,7 +118,7 @@ def type_index(c: TypingContext, node: ast.Index, read: bool = False) -> ast.Exp
     return found
 
 
-def type_register(c: TypingContext, node):
+def type_register(c: TypingContext, node: ast.Index) -> ast.Expr:
     """uregs[i]"""
     keys = [c.type_value(key) for key in node.keys]
     check_arguments(node, "uregs[ ]", "argument", [None], keys, 1, False)
@@ -143,7 +144,7 @@ def type_register(c: TypingContext, node):
 def type_inline_call(c: TypingContext, node: ast.Index, inline: Inline) -> ast.Expr:
     """name[arguments] of an inline array."""
     keys = [c.type_value(key) for key in node.keys]
-    types = [key.type for key in inline.keys]
+    types = [key.type for key in inline.keys or ()]
     check_arguments(node, f"{inline.name}[ ]", "key", types, keys, len(types), False)
     return templates.expand_inline(
         node.loc, inline, [convert_node(key, to) for key, to in zip(keys, types)]
@@ -284,7 +285,7 @@ def type_additive(node: ast.Binary) -> ast.Expr:
     return found
 
 
-def type_assign(c: TypingContext, node: ast.Assign) -> ast.Assign:
+def type_assign(c: TypingContext, node: ast.Assign) -> ast.Expr:
     op = node.op
     if type(node.target) is ast.AggRef:
         return calls.type_aggregation(c, node)
@@ -294,7 +295,7 @@ def type_assign(c: TypingContext, node: ast.Assign) -> ast.Assign:
     if op != "=":
         return type_compound(c, node)
     value = node.value = templates.expand_translation(c.type_value(node.value))
-    if type(target) in (ast.Var, ast.AssocRef):
+    if isinstance(target, (ast.Var, ast.AssocRef)):
         symbol = target.symbol
         if not symbol.is_known:
             if symbol.type is None:
@@ -317,7 +318,7 @@ def type_assign(c: TypingContext, node: ast.Assign) -> ast.Assign:
     if not is_assignable(a, value) and not is_deletion(target, value):
         refuse_incompatible(node, a, op, b)
     require_writable(node, op, target, "as an operand")
-    if type(target) in (ast.Var, ast.AssocRef):
+    if isinstance(target, (ast.Var, ast.AssocRef)):
         pointers.check_origins(node, target.symbol, value)
     if not (
         a.is_integer and b.is_integer
@@ -327,7 +328,7 @@ def type_assign(c: TypingContext, node: ast.Assign) -> ast.Assign:
     return node
 
 
-def is_deletion(target: ast.Expr, value: ast.IntLit) -> bool:
+def is_deletion(target: ast.Expr, value: ast.Expr) -> bool:
     """True for = 0, which deletes an element or a self-> variable of any type."""
     dynamic = (
         type(target) is ast.AssocRef or type(target) is ast.Var and target.symbol.scope == "self"
@@ -335,10 +336,10 @@ def is_deletion(target: ast.Expr, value: ast.IntLit) -> bool:
     return dynamic and type(value) is ast.IntLit and value.value == 0
 
 
-def type_compound(c: TypingContext, node: ast.Assign) -> ast.Assign:
+def type_compound(c: TypingContext, node: ast.Assign) -> ast.Expr:
     """target op= value"""
     op, target = node.op, node.target
-    if type(target) in (ast.Var, ast.AssocRef):
+    if isinstance(target, (ast.Var, ast.AssocRef)):
         c.require_known(target)
     value = node.value = c.type_value(node.value)
     a, b = target.type, value.type
@@ -348,13 +349,14 @@ def type_compound(c: TypingContext, node: ast.Assign) -> ast.Assign:
         if op in ("+=", "-="):
             if a.is_string or b.is_string:
                 refuse_incompatible(node, a, op, b)
-            if referenced_type(a) is None or not has_size(referenced_type(a)):
+            refers_to = referenced_type(a)
+            if refers_to is None or not has_size(refers_to):
                 message = f"operator {op} requires left-hand scalar operand of known size"
                 refuse("D_OP_VFPTR", node.loc, message)
             if not b.is_integer:
                 refuse_incompatible(node, a, op, b)
             require_writable(node, op, target, "as an operand")
-            node.value, node.type = pointers.scale_operand(value, referenced_type(a)), a
+            node.value, node.type = pointers.scale_operand(value, refers_to), a
             return node
         if op in ("*=", "/="):
             refuse("D_OP_ARITH", node.loc, f"operator {op} requires operands of arithmetic type")
@@ -364,7 +366,7 @@ def type_compound(c: TypingContext, node: ast.Assign) -> ast.Assign:
     return node
 
 
-def type_ternary(c: TypingContext, node: ast.Ternary) -> ast.Ternary:
+def type_ternary(c: TypingContext, node: ast.Ternary) -> ast.Expr:
     cond = node.cond = c.type_value(node.cond)
     then = node.then = c.type_value(node.then)
     otherwise = node.otherwise = c.type_value(node.otherwise)
@@ -415,10 +417,9 @@ def refuse_array(c: TypingContext, node: ast.Assign, value: ast.Expr) -> None:
                 and branch.operand.type.is_pointer
                 and branch.operand.type.to.is_void
             ):
-                is_array = type(other) is ast.Stringof and other.operand.type.is_array
                 size = (
                     other.operand.type.count
-                    if is_array
+                    if isinstance(other, ast.Stringof) and other.operand.type.is_array
                     else c.names.options.get("strsize", t.STRING_EXTENT)
                 )
                 message = f'operator = may not be applied to operand of type "char [{size}]"'
@@ -450,11 +451,12 @@ def type_comma(c: TypingContext, node: ast.Comma) -> ast.Comma:
     return node
 
 
-def type_cast(c: TypingContext, node: ast.Cast) -> ast.Cast:
+def type_cast(c: TypingContext, node: ast.Cast) -> ast.Expr:
     operand = node.operand = c.type_value(node.operand)
     to, source = node.to, operand.type
+    assert to  # a conversion is typed where it is made
     if are_floats(c, to, source):
-        return float_rules.type_float_cast(node, operand)
+        return float_rules.type_float_cast(node, to, operand)
     ok = t.are_compatible(to, source) or t.is_scalar(to) and t.is_scalar(source) or to.is_void
     ok = ok or to.is_pointer and source.is_array
     ok = ok or to.is_string and (t.is_scalar(source) or source.is_array)
@@ -464,7 +466,7 @@ def type_cast(c: TypingContext, node: ast.Cast) -> ast.Cast:
     if to.is_string and not source.is_string:
         return make_stringof(node.loc, operand)
     if to.is_record:
-        return operand
+        return node.operand
     if to.is_pointer:
         node.operand = decay_array(operand)
     node.type = to
@@ -480,7 +482,7 @@ def type_sizeof(c: TypingContext, node: ast.Sizeof) -> ast.IntLit:
 
 
 # Node class -> function that types it: context.TypingContext.rules.
-RULES = {
+RULES: dict[type[ast.Expr], Callable[..., ast.Expr]] = {
     ast.Ident: type_ident,
     ast.ScopedName: type_scoped_name,
     ast.Index: type_index,

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The types of floating-point expressions, under -x pyusdt.
 
 - A FloatOp becomes a few instructions or a call of the engine's arithmetic
@@ -9,6 +8,7 @@
 
 from __future__ import annotations
 
+from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import refuse
 from pydtrace.dlang.float_nodes import (
     DOUBLE,
@@ -24,6 +24,8 @@ from .operands import are_floats, convert_node, refuse_incompatible, require_wri
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pydtrace.dlang.variable_table import Aggregation
+
     from ..ast import Expr
     from .context import TypingContext
 
@@ -31,7 +33,7 @@ _ARITHMETIC = frozenset(("+", "-", "*", "/"))
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
-def type_float_unary(node, operand: Expr):
+def type_float_unary(node: ast.Unary, operand: Expr) -> Expr | None:
     """-x, +x, !x; None for the others."""
     if node.op == "-":
         return make_float_op(node.loc, "-", to_double(operand))
@@ -41,7 +43,7 @@ def type_float_unary(node, operand: Expr):
     return to_double(operand) if node.op == "+" else None
 
 
-def type_float_binary(node, left, right):
+def type_float_binary(node: ast.Binary, left: Expr, right: Expr) -> Expr | None:
     """A typed node, or None where the operator takes integers only."""
     if node.op in _ARITHMETIC:
         return make_float_op(node.loc, node.op, to_double(left), to_double(right))
@@ -59,7 +61,7 @@ def type_float_binary(node, left, right):
     return None
 
 
-def type_float_assign(node, value):
+def type_float_assign(node: ast.Assign, value: Expr) -> Expr:
     """target = value; where one of them is an integer the value is converted, as in C."""
     require_writable(node, "=", node.target, "as an operand")
     node.value = convert_node(to_stored(value, node.target.type), node.target.type)
@@ -67,7 +69,7 @@ def type_float_assign(node, value):
     return node
 
 
-def type_float_compound(node, value):
+def type_float_compound(node: ast.Assign, value: Expr) -> Expr | None:
     """target op= value; None where the operator takes integers only.  lower.py makes the operation."""
     target = node.target
     if node.op[:-1] not in _ARITHMETIC:
@@ -85,7 +87,7 @@ def type_float_compound(node, value):
     return node
 
 
-def type_float_ternary(c: TypingContext, node):
+def type_float_ternary(c: TypingContext, node: ast.Ternary) -> Expr | None:
     """cond ? then : otherwise, all typed."""
     node.cond = to_truth_value(node.cond)
     if are_floats(c, node.then.type, node.otherwise.type):
@@ -98,23 +100,24 @@ def type_float_ternary(c: TypingContext, node):
     return None
 
 
-def type_float_cast(node, operand: Expr):
+def type_float_cast(node: ast.Cast, to: t.Type, operand: Expr) -> Expr:
     """(double)x, (float)x, (int)x: towards zero, and to the nearest that there is where x is too large."""
-    if node.to.is_integer:
-        node.operand, node.type = to_stored(operand, node.to), node.to
+    if to.is_integer:
+        node.operand, node.type = to_stored(operand, to), to
         return node
     return (
-        make_float_op(node.loc, "widen", to_stored(operand, node.to))
-        if node.to.size == 4
+        make_float_op(node.loc, "widen", to_stored(operand, to))
+        if to.size == 4
         else to_double(operand)
     )
 
 
-def type_float_aggregation(node, symbol) -> None:
+def type_float_aggregation(node: ast.Assign, symbol: Aggregation) -> None:
     """Choose the function of floating-point values for @a = f(value), and convert the value for it."""
     from pydtrace.dlang.builtins.float_aggregations import ROWS  # few programs have such
 
     call, known = node.value, symbol.row
+    assert isinstance(call, ast.Call)
     row = ROWS.get(call.row.name)
     if call.row.is_float:
         return  # typed before

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The running kernel's types: its structs, unions, enumerations and typedefs, and the arguments
 of its raw tracepoints.
 
@@ -45,31 +44,32 @@ class KernelTypeResolver:
 
     def __init__(self, structs: Any) -> None:
         self._structs = structs
-        self._types = {}
+        self._types: dict[int, t.Type] = {}
 
-    def find_tagged(self, kind: str, tag: str) -> t.Record | None:
+    def find_tagged(self, kind: str, tag: str) -> t.Type | None:
         """The type that `struct tag` and its like is in the kernel, or None."""
-        ident = self._structs.find_type(_KINDS[kind], tag)
-        return ident and self._find_type(ident)
+        ident: int | None = self._structs.find_type(_KINDS[kind], tag)
+        return self._find_type(ident) if ident else None
 
-    def find_typedef(self, name: str) -> None:
+    def find_typedef(self, name: str) -> t.Type | None:
         """The kernel's type of this name, or None.  Of those that D has not, only such are looked for whose names say that they are
         types: a variable may be called as one of the kernel's thousands."""
         if not name.endswith("_t") and name.removeprefix("__") not in _TYPEDEFS:
             return None
-        ident = self._structs.find_type(TYPEDEF, name)
-        return ident and self._find_type(ident)
+        ident: int | None = self._structs.find_type(TYPEDEF, name)
+        return self._find_type(ident) if ident else None
 
-    def find_enumerator(self, name: str) -> None:
+    def find_enumerator(self, name: str) -> int | None:
         """The value of one of the kernel's enumerators, or None."""
-        return self._structs.enumerator_value(name)
+        value: int | None = self._structs.enumerator_value(name)
+        return value
 
-    def tracepoint_types(self, name: str):
+    def tracepoint_types(self, name: str) -> list[t.Type] | None:
         """[type] of what a raw tracepoint is given, or None where that is not known."""
         found = self._structs.tracepoint_types(name)
         return found and [self._find_type(of) for of in found]
 
-    def syscall_types(self, name: str) -> list[t.Type]:
+    def syscall_types(self, name: str) -> list[t.Type] | None:
         """[type] of a system call's arguments, or None where that is not known."""
         found = self._structs.syscall_types(name)
         return found and [self._parse_c_type(words) for words in found]
@@ -83,6 +83,7 @@ class KernelTypeResolver:
         ]
         pointers = words.count("*")
         words = words[: len(words) - pointers]
+        found: t.Type | None
         if words == ["unsigned"]:
             found = t.make_typedef("unsigned", t.UINT)
         elif words[0] in _KINDS:
@@ -94,11 +95,13 @@ class KernelTypeResolver:
                 if name in t.BASIC or name in t.TYPEDEFS
                 else self._structs.find_type(TYPEDEF, name)
             )
-            found = t.BASIC.get(name) or t.TYPEDEFS.get(name) or ident and self._find_type(ident)
-        found = found or (t.VOID if pointers else t.INT64)
+            found = t.BASIC.get(name) or t.TYPEDEFS.get(name)
+            if ident:
+                found = found or self._find_type(ident)
+        type = found or (t.VOID if pointers else t.INT64)
         for _ in range(pointers):
-            found = t.Pointer(found)
-        return found
+            type = t.Pointer(type)
+        return type
 
     def _find_type(self, ident: int) -> t.Type:
         found = self._types.get(ident)
@@ -145,7 +148,7 @@ class KernelTypeResolver:
         }
         return made
 
-    def _make_forward(self, _: int, row: Any) -> t.Record:
+    def _make_forward(self, _: int, row: Any) -> t.Type:
         kind = "union" if row.flag else "struct"
         ident = self._structs.find_type(_KINDS[kind], row.name)
         return self._find_type(ident) if ident else t.Record(kind, row.name)

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The lower pass: a smaller language for code generation.
 
 - ++, --, compound assignments and casts to void become plain assignments (ast.py lists what is
@@ -54,11 +53,11 @@ class Lowerer:
     def __init__(self) -> None:
         self.temporaries = 0
 
-    def lower_statement(self, statement: ast.Node) -> None:
-        if type(statement) is ast.AggStmt:
+    def lower_statement(self, statement: ast.AggStmt | ast.ExprStmt) -> None:
+        if isinstance(statement, ast.AggStmt):
             statement.args = self.lower_all(statement.args)
             statement.agg.keys = self.lower_all(statement.agg.keys)
-        elif type(statement.expr) is ast.IncDec:
+        elif isinstance(statement.expr, ast.IncDec):
             statement.expr = self.lower_step(statement.expr)
         else:
             statement.expr = self.lower_expr(statement.expr)
@@ -68,46 +67,45 @@ class Lowerer:
 
     def lower_expr(self, node: ast.Expr) -> ast.Expr:
         """Lower an expression and all below it."""
-        kind = type(node)
-        if kind is ast.Binary:
+        if type(node) is ast.Binary:
             node.left, node.right = self.lower_expr(node.left), self.lower_expr(node.right)
-        elif kind is ast.Unary:
+        elif type(node) is ast.Unary:
             node.operand = self.lower_expr(node.operand)
-        elif kind is ast.Cast:
+        elif type(node) is ast.Cast:
             node.operand = self.lower_expr(node.operand)
             if node.type.is_void:
                 return node.operand
-        elif kind is ast.AssocRef:
+        elif type(node) is ast.AssocRef:
             node.keys = self.lower_all(node.keys)
-        elif kind in (ast.Deref, ast.AddressOf, ast.Stringof):
+        elif isinstance(node, (ast.Deref, ast.AddressOf, ast.Stringof)):
             node.operand = self.lower_expr(node.operand)
-        elif kind is ast.MemberRef:
+        elif type(node) is ast.MemberRef:
             node.base = self.lower_expr(node.base)
-        elif kind is ast.ElementRef:
+        elif type(node) is ast.ElementRef:
             node.base, node.index = self.lower_expr(node.base), self.lower_expr(node.index)
-        elif kind is ast.Xlate:
+        elif type(node) is ast.Xlate:
             for conversion in node.conversions:
                 conversion.value = self.lower_expr(conversion.value)
-        elif kind in (ast.Call, ast.FloatOp):
+        elif isinstance(node, (ast.Call, ast.FloatOp)):
             node.args = self.lower_all(node.args)
-        elif kind is ast.Ternary:
+        elif type(node) is ast.Ternary:
             node.cond = self.lower_expr(node.cond)
             node.then, node.otherwise = self.lower_expr(node.then), self.lower_expr(node.otherwise)
-        elif kind is ast.Comma:
+        elif type(node) is ast.Comma:
             node.parts = self.lower_all(node.parts)
-        elif kind is ast.IncDec:
+        elif type(node) is ast.IncDec:
             return self.lower_step(node) if node.prefix else self.lower_postfix(node)
-        elif kind is ast.Assign:
+        elif type(node) is ast.Assign:
             return self.lower_assign(node)
         return node
 
-    def lower_assign(self, node: ast.Assign) -> ast.Assign:
+    def lower_assign(self, node: ast.Assign) -> ast.Expr:
         if node.op != "=":
             return self.lower_compound(node, node.op[:-1], self.lower_expr(node.value))
         node.target, node.value = self.lower_expr(node.target), self.lower_expr(node.value)
         return node
 
-    def lower_step(self, node: ast.IncDec) -> ast.Assign:
+    def lower_step(self, node: ast.IncDec) -> ast.Expr:
         """++x and --x, and where the value is not used x++ and x--."""
         return self.make_update(node, node.operand, node.op[0], self.make_step(node))
 
@@ -126,14 +124,12 @@ class Lowerer:
         step = t.embedded_size(node.type.to) if node.type.is_pointer else 1
         return constants.make_literal(node.loc, step, t.INT)
 
-    def lower_compound(self, node: ast.Assign, op: str, value: ast.IntLit) -> ast.Assign:
+    def lower_compound(self, node: ast.Assign, op: str, value: ast.Expr) -> ast.Expr:
         return self.make_update(node, node.target, op, value)
 
-    def make_update(
-        self, node: ast.Expr, target: ast.Expr, op: str, value: ast.IntLit
-    ) -> ast.Assign:
+    def make_update(self, node: ast.Expr, target: ast.Expr, op: str, value: ast.Expr) -> ast.Expr:
         """target = target op value"""
-        stores = []
+        stores: list[ast.Expr] = []
         if type(target) is ast.AssocRef:
             target.keys = self.lower_all(target.keys)
             if has_assignment(value) or not all(is_pure(key) for key in target.keys):
@@ -153,7 +149,7 @@ class Lowerer:
         return comma
 
     @staticmethod
-    def make_binary(node: ast.Expr, op: str, left: ast.Expr, right: ast.IntLit) -> ast.Binary:
+    def make_binary(node: ast.Expr, op: str, left: ast.Expr, right: ast.Expr) -> ast.Expr:
         """In the type of the left side, whose sign decides, as in dtrace."""
         if t.is_real(left.type):
             return float_nodes.to_stored(
@@ -164,9 +160,9 @@ class Lowerer:
         found.type = found.common = left.type
         return found
 
-    def fix_target(self, target, stores) -> None:
+    def fix_target(self, target: ast.Expr, stores: list[ast.Expr]) -> None:
         """Store what decides which object `target` is, so that it can be evaluated twice."""
-        while type(target) in (ast.MemberRef, ast.ElementRef):
+        while isinstance(target, (ast.MemberRef, ast.ElementRef)):
             if type(target) is ast.ElementRef:
                 target.index = self.store_key(target.index, stores)
             target = target.base
@@ -175,9 +171,9 @@ class Lowerer:
         elif type(target) is ast.AssocRef:
             target.keys = [self.store_key(key, stores) for key in target.keys]
 
-    def store_key(self, key, stores):
+    def store_key(self, key: ast.Expr, stores: list[ast.Expr]) -> ast.Expr:
         """A variable that holds the value of a key; its assignment is added to `stores`."""
-        if type(key) in (ast.IntLit, ast.StrLit):
+        if isinstance(key, (ast.IntLit, ast.StrLit)):
             return key
         self.temporaries += 1
         symbol = Variable("this", f"key#{self.temporaries}", key.loc, key.type)
@@ -188,9 +184,9 @@ class Lowerer:
         return again
 
 
-def iter_deciding_parts(target: ast.MemberRef) -> Iterator[Any]:
+def iter_deciding_parts(target: ast.Expr) -> Iterator[ast.Expr]:
     """The expressions that decide which object in memory `target` is."""
-    while type(target) in (ast.MemberRef, ast.ElementRef):
+    while isinstance(target, (ast.MemberRef, ast.ElementRef)):
         if type(target) is ast.ElementRef:
             yield target.index
         target = target.base
@@ -200,14 +196,14 @@ def iter_deciding_parts(target: ast.MemberRef) -> Iterator[Any]:
         yield from target.keys
 
 
-def has_assignment(node: ast.IntLit) -> bool:
+def has_assignment(node: ast.Node) -> bool:
     """True if evaluating the node may change a variable."""
     if type(node) is ast.Assign:
         return True
     return any(has_assignment(below) for below in child_nodes(node))
 
 
-def child_nodes(node: ast.Expr) -> Iterator[Any]:
+def child_nodes(node: ast.Node) -> Iterator[Any]:
     for field in node.fields:
         value = getattr(node, field)
         if isinstance(value, ast.Node):

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Rules that all operators share: compatible operands, writable operands, conversions.
 
 Nothing here types a node; the other files of the types pass call this one and not the reverse.
@@ -13,8 +12,13 @@ from pydtrace.program import d_types as t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn, TypeVar
+
     from ..front.source_text import Location
     from .context import TypingContext
+
+    E = TypeVar("E", bound=ast.Expr)
 
 
 def require_writable(node: ast.Expr, op: str, target: ast.Expr, where: str) -> None:
@@ -22,26 +26,29 @@ def require_writable(node: ast.Expr, op: str, target: ast.Expr, where: str) -> N
         message = f"operator {op} can only be applied to a writable variable"
         hint = f"{target.row.name} belongs to D"
         refuse("D_OP_WRITE", node.loc, message, f"== compares; {hint}" if op == "=" else hint)
-    if type(target) not in (ast.Var, ast.AssocRef) and not is_memory_object(target):
+    if not isinstance(target, (ast.Var, ast.AssocRef)) and not is_memory_object(target):
         refuse("D_OP_LVAL", node.loc, f"operator {op} requires modifiable lvalue {where}")
 
 
-def is_null_for(node: ast.IntLit, other: t.String) -> bool:
+def is_null_for(node: ast.Expr, other: t.Type) -> bool:
     return other.is_string and type(node) is ast.IntLit and node.value == 0
 
 
 def refuse_incompatible(
-    node: ast.Expr, a: ast.Expr | None, op: str, b: ast.Expr, hint=None
-) -> None:
+    node: ast.Expr, a: t.Type | None, op: str, b: t.Type, hint: str | None = None
+) -> NoReturn:
     message = f'operands have incompatible types: "{a}" {op} "{b}"'
     if op == "=" and isinstance(a, t.Dynamic):
+        assert isinstance(node, ast.Assign)
         kind = "scalar" if type(node.target) is ast.Var else "associative array"
         message = f'operands have incompatible types: "{kind}" = "{b}"'
         if b is t.AGGREGATING:
             hint = "an aggregation's name begins with @: @name = count()"
-    if hint is None and type(node) in (ast.Assign, ast.Binary):
-        hint = beginner_hints.hint_for_operands(
-            *((node.target, node.value) if type(node) is ast.Assign else (node.left, node.right))
+    if hint is None and isinstance(node, (ast.Assign, ast.Binary)):
+        hint = (
+            beginner_hints.hint_for_operands(node.target, node.value)
+            if isinstance(node, ast.Assign)
+            else beginner_hints.hint_for_operands(node.left, node.right)
         )
     refuse("D_OP_INCOMPAT", node.loc, message, hint)
 
@@ -73,7 +80,7 @@ def check_arguments(
     node: ast.Expr,
     name: str,
     what: str,
-    params: list[t.Type | None],
+    params: Sequence[t.Type | None],
     args: list[ast.Expr],
     required: int,
     varargs: bool,
@@ -112,7 +119,7 @@ def check_arguments(
             raise error
 
 
-def find_argument_hint(name: str, what: str, param: t.Type, arg: ast.Expr):
+def find_argument_hint(name: str, what: str, param: t.Type, arg: ast.Expr) -> str | None:
     if what == "key":
         return "its first use decided the types of its keys"
     if name.startswith("copyinstr") and arg.type.is_string:
@@ -137,15 +144,16 @@ def is_assignable(param: t.Type, arg: ast.Expr) -> bool:
 
 def is_memory_object(node: ast.Expr) -> bool:
     """Whether a node is something in memory, of which & could be taken."""
-    kind = type(node)
-    if kind in (ast.Deref, ast.ElementRef):
+    if isinstance(node, (ast.Deref, ast.ElementRef)):
         return True
-    if kind is ast.MemberRef:
-        return kind is ast.MemberRef and is_memory_object(node.base)
-    return kind in (ast.Var, ast.AssocRef) and not (node.type.is_string or node.type.is_integer)
+    if type(node) is ast.MemberRef:
+        return type(node) is ast.MemberRef and is_memory_object(node.base)
+    return isinstance(node, (ast.Var, ast.AssocRef)) and not (
+        node.type.is_string or node.type.is_integer
+    )
 
 
-def with_type(node: ast.Expr, type: t.Type) -> ast.Expr:
+def with_type(node: E, type: t.Type | None) -> E:
     node.type = type
     return node
 
@@ -183,7 +191,9 @@ def is_zero_constant(node: ast.Expr) -> bool:
 def are_pointers_compatible(a: ast.Expr | None, b: ast.Expr, left: t.Type | None = None) -> bool:
     """Whether two nodes are pointers to one type, one of which may be void, or a pointer and 0.  left: the
     type to take for the first one, which is not a node then."""
-    left = left or a.type
+    if left is None:
+        assert a
+        left = a.type
     right = b.type
     if left.is_integer or right.is_integer:
         if (

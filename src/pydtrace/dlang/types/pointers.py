@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The types of objects in memory: pointers, arrays, members.
 
 `a->b` is `(*a).b`; an array becomes a pointer (AddressOf) if a pointer is needed; the scale of
@@ -60,13 +59,13 @@ def type_address_of(node: ast.Unary, operand: ast.Expr) -> ast.AddressOf:
         refuse("D_ADDROF_VAR", node.loc, "cannot take address of dynamic object")
     if not is_memory_object(operand) or operand.type.is_array:
         refuse("D_ADDROF_LVAL", node.loc, "unacceptable operand for unary & operator")
-    if kind is ast.MemberRef and operand.field.width is not None:
+    if type(operand) is ast.MemberRef and operand.field.width is not None:
         refuse("D_ADDROF_BITFIELD", node.loc, "cannot take address of bit-field")
     return with_type(ast.AddressOf(node.loc, operand), t.Pointer(operand.type))
 
 
 # --- arithmetic --------------------------------------------------------------------------
-def type_pointer_sum(node: ast.Binary, left: ast.Expr, right: ast.Expr) -> ast.Expr:
+def type_pointer_sum(node: ast.Binary, left: ast.Expr, right: ast.Expr) -> ast.Expr | None:
     """The types of + and - where an operand is a pointer; None where they do not go together."""
     a, b, op = left.type, right.type, node.op
     a_points, b_points = is_movable_pointer(a), is_movable_pointer(b)
@@ -78,8 +77,10 @@ def type_pointer_sum(node: ast.Binary, left: ast.Expr, right: ast.Expr) -> ast.E
         node.left, node.right = scale_operand(left, referenced_type(b)), decay_array(right)
         node.type = node.common = node.right.type
     elif a_points and b_points and op == "-" and are_pointers_compatible(left, right):
+        refers_to = referenced_type(a)
+        assert refers_to
         node.left, node.right = decay_array(left), decay_array(right)
-        return make_difference(node, t.embedded_size(referenced_type(a)))
+        return make_difference(node, t.embedded_size(refers_to))
     else:
         return None
     if a.is_string or b.is_string:
@@ -97,9 +98,9 @@ def make_substring(node: ast.Binary, string: ast.Expr, move: ast.Expr) -> ast.Ca
     return with_type(found, t.STRING)
 
 
-def scale_operand(node: ast.Expr, to: t.Integer) -> ast.Expr:
+def scale_operand(node: ast.Expr, to: t.Type | None) -> ast.Expr:
     """An integer, multiplied by the size of what a pointer refers to."""
-    size = t.embedded_size(to)
+    size = t.embedded_size(to) if to else 0
     if not size:
         refuse("D_OP_VFPTR", node.loc, f"pointer to incomplete type {to}")
     if size == 1:
@@ -155,12 +156,19 @@ def type_subscript(c: TypingContext, node: ast.Index, base: ast.Expr) -> ast.Exp
         check_bounds(node, base, index)
         return make_element(node.loc, base, index)
     move = ast.Binary(node.loc, "+", base, index)
-    return type_dereference(node, type_pointer_sum(move, base, index))
+    moved = type_pointer_sum(move, base, index)
+    assert moved  # a pointer and an integer go together
+    return type_dereference(node, moved)
 
 
-def operator_name(node):
-    names = {ast.Deref: "*", ast.ElementRef: "*", ast.AddressOf: "&", ast.MemberRef: "."}
-    return names.get(type(node)) or getattr(node, "op", "()")
+def operator_name(node: ast.Expr) -> str:
+    names: dict[type, str] = {
+        ast.Deref: "*",
+        ast.ElementRef: "*",
+        ast.AddressOf: "&",
+        ast.MemberRef: ".",
+    }
+    return names.get(type(node)) or str(getattr(node, "op", "()"))
 
 
 def make_element(loc: Location, base: ast.Expr, index: ast.Expr) -> ast.ElementRef:
@@ -202,7 +210,7 @@ def type_select(c: TypingContext, node: ast.Select) -> ast.Expr:
     return with_type(ast.MemberRef(node.loc, base, field), field.value_type)
 
 
-def require_record_pointer(node: ast.Select, type: t.Pointer) -> t.Record:
+def require_record_pointer(node: ast.Select, type: t.Type) -> t.Type:
     if not type.is_pointer:
         hint = (
             "cast the address to a pointer: ((struct name *)arg0)->member"
@@ -221,22 +229,22 @@ def require_record_pointer(node: ast.Select, type: t.Pointer) -> t.Record:
 def find_origins(node: ast.Expr) -> set[bool]:
     """Whether a pointer leads into memory of alloca() or copyin(), {True, False} for either, empty where its
     origin is not told: NULL, a variable that was not assigned yet, an array."""
-    kind = type(node)
     if not node.type.is_pointer:
         return set() if is_zero_constant(node) or not node.type.is_integer else {False}
-    if kind is ast.Call:
+    if type(node) is ast.Call:
         return {node.row.allocates}
-    if kind in (ast.Var, ast.AssocRef):
-        return {node.symbol.is_allocated} - {None}
+    if isinstance(node, (ast.Var, ast.AssocRef)):
+        allocated = node.symbol.is_allocated
+        return set() if allocated is None else {allocated}
     if (
-        kind is ast.Ternary
+        type(node) is ast.Ternary
     ):  # where one leads to memory of alloca(), any other branch does not, NULL too
         return (find_origins(node.then) or {False}) | (find_origins(node.otherwise) or {False})
-    if kind is ast.Binary:
+    if type(node) is ast.Binary:
         return find_origins(node.left if node.left.type.is_pointer else node.right)
-    if kind in (ast.Cast, ast.IncDec):
+    if isinstance(node, (ast.Cast, ast.IncDec)):
         return find_origins(node.operand)
-    return find_origins(node.value) if kind is ast.Assign else set()
+    return find_origins(node.value) if type(node) is ast.Assign else set()
 
 
 def check_origins(node: ast.Assign, symbol: Variable, value: ast.Expr) -> None:
@@ -259,7 +267,7 @@ def type_stringof(c: TypingContext, node: ast.Stringof) -> ast.Expr:
     if kind.is_string:  # NULL is a fault: such a string is kept apart from its operand
         return (
             operand
-            if operand.__class__ in (ast.StrLit, ast.Builtin)
+            if isinstance(operand, (ast.StrLit, ast.Builtin))
             else with_type(ast.Stringof(node.loc, operand), t.STRING)
         )
     if not (t.is_scalar(kind) or kind.is_array):

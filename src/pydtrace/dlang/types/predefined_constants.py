@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Constants of every D program, from dtrace's own libraries; looked up only when a program uses
 the name.
 """
@@ -13,6 +12,8 @@ from pydtrace.program import d_types as t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..front.source_text import Location
 
 _FAULTS = (
@@ -64,29 +65,33 @@ def _find_value(name: str) -> int | None:
         return find_register(name[2:])
     if found is None and name.isupper() and name.isalnum():
         if name.startswith("SIG"):
-            import signal as numbers
+            import signal
+
+            value = getattr(signal, name, None)
         elif name.startswith("E"):
-            import errno as numbers
+            import errno
+
+            value = getattr(errno, name, None)
         else:
             return None
-        found = getattr(numbers, name, None)
-        found = int(found) if isinstance(found, int) else None
+        found = int(value) if isinstance(value, int) else None
     return found
 
 
-def register_names():
+def register_names() -> list[str]:
     """The names of the machine's registers, in the order of uregs[]."""
     return _REGISTERS.get(os.uname().machine, "").split()
 
 
-def find_register(name: str):
+def find_register(name: str) -> int | None:
     """The index of one in uregs[], or None."""
     name, known = _OTHER_NAMES.get(name, name), register_names()
     return known.index(name) if name in known else None
 
 
-def find_constant(name: str, loc: Location) -> Inline | None:
-    """The constant of this name, or None."""
+def find_constant(name: str, where: Location | None) -> Inline | None:
+    """The constant of this name, or None.  where: None where it is only asked whether there is one."""
+    loc: Any = where
     if name in UNKNOWN_PATHS:
         text = ast.StrLit(loc, b"<unknown>")
         text.type = t.STRING

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The types of args[], and the names of arg.
 
 - args[i] and arg.name become arg<i> with the type that the probe's provider declares, or a
@@ -24,15 +23,20 @@ from .templates import find_translator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..front.source_text import Location
     from .context import TypingContext
     from .kernel_btf import KernelTypeResolver
     from .resolve import ProgramNames
 
+    Arguments = Sequence[tuple[str | None, t.Type | None]]  # (name, type)
+
 _BUILTIN_PROBES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 _TEXT = t.Pointer(t.CHAR)
 _MESSAGE = [("message", _TEXT)]
-_TRACE = [("proc", _TEXT), ("user_tag", _TEXT)] + [(f"i{i}", t.INT64) for i in range(1, 5)]
+_TRACE: list[tuple[str, t.Type]] = [("proc", _TEXT), ("user_tag", _TEXT)]
+_TRACE += [(f"i{i}", t.INT64) for i in range(1, 5)]
 _TRACE += [(f"s{i}", _TEXT) for i in range(1, 5)]
 _ARG = "arg"  # arg.route
 
@@ -45,8 +49,8 @@ class ProbeSignature:
 
     def __init__(
         self,
-        inputs: list[tuple[str, t.Type]],
-        outputs: list[tuple[str, t.Pointer]] | None = None,
+        inputs: Arguments,
+        outputs: Arguments | None = None,
         is_reported: bool = False,
     ) -> None:
         self.inputs, self.outputs, self.is_reported = (
@@ -69,7 +73,7 @@ def type_args_element(c: TypingContext, node: ast.Index) -> ast.Expr:
     if not c.probes:
         refuse("D_ARGS_NONE", node.loc, "args[ ] may not be referenced outside of a probe clause")
     number = constants.to_signed(keys[0].value)
-    found = None
+    found: tuple[ProbeSignature | None, ast.ProbeDesc] | None = None
     for probe in c.probes:
         signature = find_signature(c.names, probe)
         count = len(ARGUMENT_ROWS) if signature is None else len(signature.outputs)
@@ -81,17 +85,18 @@ def type_args_element(c: TypingContext, node: ast.Index) -> ast.Expr:
         if do_arguments_differ(found[0], signature, number):
             message = f"args[ ] may not be referenced because {found[1]} and {probe} have different arguments {number}"
             refuse("D_ARGS_MULTI", node.loc, message, "write a clause for each of them")
+    assert found  # a clause has a probe
     if found[0] is None:
         return make_raw_argument(node.loc, number, t.INT64)
-    return make_declared_argument(c, node, number, *found)
+    return make_declared_argument(c, node, number, found[0], found[1])
 
 
 def check_raw_argument(c: TypingContext, node: ast.Ident, number: int) -> None:
     """Refuse arg<number> if no probe of the clause has so many arguments, as the processes and files that have these probes report it."""
-    counts = []
+    counts: list[int] = []
     for probe in c.probes:
         signature = find_signature(c.names, probe)
-        if signature is None or not signature.is_reported:
+        if signature is None or not signature.is_reported or not c.names.reported_arguments:
             return
         counts += map(len, c.names.reported_arguments(probe))
     if counts and number >= max(counts):
@@ -122,7 +127,7 @@ def is_named_argument(c: TypingContext, node: ast.Select) -> bool:
     return _ARG not in c.names.scopes["global"] and c.names.find_inline(_ARG) is None
 
 
-def hint_for_argument(node: ast.Select) -> None:
+def hint_for_argument(node: ast.Select) -> str | None:
     """A hint for `args.name` and `arg->name`, which are nothing."""
     return (
         f"the argument of that name is arg.{node.name}"
@@ -131,7 +136,7 @@ def hint_for_argument(node: ast.Select) -> None:
     )
 
 
-def type_named_argument(c: TypingContext, node):
+def type_named_argument(c: TypingContext, node: ast.Select) -> ast.Expr:
     """arg.name"""
     if not c.probes:
         refuse(
@@ -156,7 +161,9 @@ def type_named_argument(c: TypingContext, node):
     return make_declared_argument(c, node, number, signature, probe)
 
 
-def find_argument(c: TypingContext, node, probe: ast.ProbeDesc):
+def find_argument(
+    c: TypingContext, node: ast.Select, probe: ast.ProbeDesc
+) -> tuple[ProbeSignature, int]:
     """(signature of a probe, number of the argument that is called so)"""
     signature = find_signature(c.names, probe)
     if signature is None:
@@ -172,14 +179,16 @@ def find_argument(c: TypingContext, node, probe: ast.ProbeDesc):
     names = [name for name, _ in signature.outputs]
     if node.name not in names:
         known = ", ".join(filter(None, names))
-        hint = c.names.suggest_name(node.name, names) or (
+        hint = c.names.suggest_name(node.name, filter(None, names)) or (
             f"its arguments are {known}" if known else "it has none with a name"
         )
         refuse("D_ARGS_NAME", node.loc, f"{probe} has no argument called {node.name}", hint)
     return signature, names.index(node.name)
 
 
-def do_arguments_differ(one: ProbeSignature, other: ProbeSignature, number: int) -> bool:
+def do_arguments_differ(
+    one: ProbeSignature | None, other: ProbeSignature | None, number: int
+) -> bool:
     """Whether a process says that args[number] is of another type in one probe than in another.  (Of declarations D takes the first.)"""
     types = [t.INT64 if each is None else each.outputs[number][1] for each in (one, other)]
     return (
@@ -188,7 +197,7 @@ def do_arguments_differ(one: ProbeSignature, other: ProbeSignature, number: int)
     )
 
 
-def make_raw_argument(loc: Location, number: int, type: t.Type) -> ast.Cast:
+def make_raw_argument(loc: Location, number: int, type: t.Type) -> ast.Expr:
     """arg<number> as a value of the type."""
     row = ARGUMENT_ROWS[number]
     found = ast.Builtin(loc, row)
@@ -200,7 +209,7 @@ def make_raw_argument(loc: Location, number: int, type: t.Type) -> ast.Cast:
     return cast
 
 
-def make_string_argument(loc: Location, number: int):
+def make_string_argument(loc: Location, number: int) -> ast.Expr:
     """The string that arg<number> is, or "" where it is absent."""
     return with_type(
         ast.Call(loc, ARGUMENT.name, ARGUMENT, [make_raw_argument(loc, number, t.INT64)]), t.STRING
@@ -208,7 +217,7 @@ def make_string_argument(loc: Location, number: int):
 
 
 def make_declared_argument(
-    c: TypingContext, node: ast.Index, number: int, signature: ProbeSignature, probe: ast.ProbeDesc
+    c: TypingContext, node: ast.Expr, number: int, signature: ProbeSignature, probe: ast.ProbeDesc
 ) -> ast.Expr:
     """args[number] of a probe with this prototype: an output is the input of its name."""
     inputs, outputs = signature.inputs, signature.outputs
@@ -224,6 +233,7 @@ def make_declared_argument(
     names = [known for known, _ in inputs]
     place = number if outputs is inputs else names.index(name)
     source = inputs[place][1]
+    assert source  # only outputs of several probes differ
     if place >= len(ARGUMENT_ROWS):
         refuse_unsupported(node.loc, f"arguments after the {len(ARGUMENT_ROWS)}th are")
     if signature.is_reported and source.is_string:
@@ -252,7 +262,7 @@ def find_signature(names: ProgramNames, probe: ast.ProbeDesc) -> ProbeSignature 
         return declared and ProbeSignature(*declared)
     if probe.provider == "rawtp" and names.kernel:
         types = names.kernel.tracepoint_types(name)
-        return types and ProbeSignature([("", type) for type in types])
+        return ProbeSignature([("", type) for type in types]) if types else None
     if (
         probe.provider in ("", "syscall")
         and names.kernel
@@ -266,7 +276,7 @@ def find_signature(names: ProgramNames, probe: ast.ProbeDesc) -> ProbeSignature 
     return reported_signature(names, probe)
 
 
-def _syscall_signature(kernel: KernelTypeResolver, probe: ast.ProbeDesc) -> ProbeSignature:
+def _syscall_signature(kernel: KernelTypeResolver, probe: ast.ProbeDesc) -> ProbeSignature | None:
     """The Signature of one side of a system call, or None; what a pattern stands for has no types of its own."""
     side = probe.name
     if side == "return" and (probe.provider or kernel.syscall_types(probe.function) is not None):
@@ -283,7 +293,9 @@ def reported_signature(names: ProgramNames, probe: ast.ProbeDesc) -> ProbeSignat
     return ProbeSignature([merge_argument(names, pairs) for pairs in zip(*told)], is_reported=True)
 
 
-def merge_argument(names: ProgramNames, pairs: tuple[tuple[str, str], ...]) -> tuple[str, t.Type]:
+def merge_argument(
+    names: ProgramNames, pairs: tuple[tuple[str, str], ...]
+) -> tuple[str, t.Type | None]:
     """(name, type) of what is one argument of several probes."""
     called, types = {name for name, _ in pairs}, {type for _, type in pairs}
     return called.pop() if len(called) == 1 else "", reported_type(names, types.pop()) if len(

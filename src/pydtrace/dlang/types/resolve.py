@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Names: what a word of a D program stands for.
 
 D makes variables when they are first assigned, in the order of the program, so the same
@@ -19,8 +18,14 @@ from . import predefined_constants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
     from ..front.source_text import Location
-    from ..variable_table import Inline
+    from ..variable_table import Inline, Translator
+    from .kernel_btf import KernelTypeResolver
+
+    Arguments = list[tuple[str | None, t.Type]]  # of a probe: name and type of each
 
 _SYMBOL_HINT = "symbols of the kernel and of programs have no values here; sym(), usym() and uaddr() give the names of addresses"
 _ARRAY_HINTS = {
@@ -39,26 +44,37 @@ class ProgramNames:
     """What the files of this folder enter (declarations.py, definitions.py) and look up."""
 
     def __init__(self) -> None:
-        self.options = {}  # the program's; the compiler puts its own here
-        self.typedefs = dict(t.TYPEDEFS)
-        self.included = (
+        self.options: Any = {}  # options.Options: the program's; the compiler puts its own here
+        self.typedefs: dict[str, t.Type] = dict(t.TYPEDEFS)
+        self.included: set[str] = (
             set()
         )  # what included files have declared: names of typedefs, and `struct tag` and its like
-        self.kernel = None  # btf.KernelTypes, where the program may name the kernel's types
-        self.tags = {}  # "struct s", "enum e" … -> its type
-        self.inlines = {}  # name -> symbols.Inline; enumerators are such too
-        self.translators = []
-        self.list_probes = None  # a function that gives all probes there are; see probes.by_number
-        self.reported_arguments = None  # a function: what is known of the arguments of a probe description's probes, engine/signatures.Told
-        self.pragmas = []  # (pragma, name, Location) about names that are not known yet
-        self.providers = {}  # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
-        self.parameters = {}  # name -> symbols.Inline, of the template that is being typed
-        self.scopes = {"global": {}, "self": {}, "task": {}, "this": {}}
-        self.aggregations = {}
+        self.kernel: KernelTypeResolver | None = (
+            None  # where the program may name the kernel's types
+        )
+        self.tags: dict[str, t.Type] = {}  # "struct s", "enum e" … -> its type
+        self.inlines: dict[str, Inline] = {}  # enumerators are such too
+        self.translators: list[Translator] = []
+        # gives all probes there are; see front/probe_descriptions.py
+        self.list_probes: Callable[[], list[Any]] | None = None
+        # what is known of the arguments of a description's probes: engine/probe_signatures.py
+        self.reported_arguments: Callable[[ast.ProbeDesc], list[Any]] | None = None
+        # about names that are not known yet
+        self.pragmas: list[tuple[str, str, Location]] = []
+        # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}
+        self.providers: dict[str, dict[str, tuple[Arguments, Arguments]]] = {}
+        self.parameters: dict[str, Inline] = {}  # of the template that is being typed
+        self.scopes: dict[str, dict[str, Variable]] = {
+            "global": {},
+            "self": {},
+            "task": {},
+            "this": {},
+        }
+        self.aggregations: dict[str, Aggregation] = {}
         self.limits = SizeLimits()
-        self.mentioned = set()  # names that stood where only a variable can
+        self.mentioned: set[str] = set()  # names that stood where only a variable can
 
-    def find_kernel_type(self, name: str) -> None:
+    def find_kernel_type(self, name: str) -> t.Type | None:
         """The type that the kernel calls so, or None."""
         if self.kernel is None or name in self.typedefs:
             return None
@@ -77,7 +93,7 @@ class ProgramNames:
                 )
         self.pragmas = []
 
-    def is_known(self, name: str):
+    def is_known(self, name: str) -> bool:
         """True if a word can only be a variable, a constant or a function."""
         return (
             self.is_builtin(name)
@@ -122,6 +138,7 @@ class ProgramNames:
         nothing else is called so."""
         name, loc = node.name, node.loc
         row = VARIABLES.get(name)
+        found: ast.Expr
         if row is not None:
             found = ast.Builtin(loc, row)
             found.type = row.type
@@ -132,7 +149,7 @@ class ProgramNames:
         if symbol is None:
             self.refuse_reserved(node)
             if not create:
-                value = self.kernel and self.kernel.find_enumerator(name)
+                value = self.kernel.find_enumerator(name) if self.kernel else None
                 if value is not None:
                     return constants.make_literal(
                         loc, value, t.INT if -(1 << 31) <= value < 1 << 31 else t.LONG
@@ -172,7 +189,7 @@ class ProgramNames:
             refuse_absent(loc, name, f"the variable {name}")
 
     @staticmethod
-    def refuse_symbol(name: str, loc: Location) -> None:
+    def refuse_symbol(name: str, loc: Location) -> NoReturn:
         """Refuse module`name."""
         module = name.partition("`")[0]
         why = (
@@ -182,7 +199,9 @@ class ProgramNames:
         )
         refuse("D_IDENT_UNDEF", loc, f"failed to resolve {name}: {why}", _SYMBOL_HINT)
 
-    def refuse_reference(self, loc: Location, kind: str, name: str, wanted, hint=None) -> None:
+    def refuse_reference(
+        self, loc: Location, kind: str, name: str, wanted: str, hint: str | None = None
+    ) -> NoReturn:
         message = f"{kind} '{name}' may not be referenced as {wanted}"
         refuse("D_IDENT_BADREF", loc, message, hint)
 
@@ -215,7 +234,7 @@ class ProgramNames:
             found = self.aggregations[name] = Aggregation(name, len(self.aggregations) + 1, loc)
         return found
 
-    def require_function(self, loc: Location, callee: ast.Ident) -> None:
+    def require_function(self, loc: Location, callee: ast.Expr) -> None:
         """Check that what is called is a function of D."""
         if type(callee) is not ast.Ident:
             refuse("D_FUNC_IDENT", loc, "function designator is not of function type")
@@ -237,7 +256,7 @@ class ProgramNames:
         )
         refuse("D_FUNC_UNDEF", loc, f"undefined function name: {name}", hint)
 
-    def suggest_name(self, name: str, among=None):
+    def suggest_name(self, name: str, among: Iterable[str] | None = None) -> str | None:
         """A hint that names the nearest known name; of two that are as near that of the same letters."""
         if among is None:
             among = [
@@ -247,7 +266,8 @@ class ProgramNames:
                 *(f"self->{n}" for n in self.scopes["self"]),
             ]
             among += [f"this->{n}" for n in self.scopes["this"]]
-        best, least = None, min(_DISTANCE_MAX, len(name) // 2 + 1)
+        best: str | None = None
+        least = min(_DISTANCE_MAX, len(name) // 2 + 1)
         for known in among:
             if known.rpartition(">")[2] == name:
                 return f"did you mean {known}?"
@@ -257,7 +277,7 @@ class ProgramNames:
         return f"did you mean {best}?" if best else None
 
 
-def _kernel_modules():
+def _kernel_modules() -> list[str]:
     """The kernel itself, and what it has loaded."""
     try:
         with open("/proc/modules", encoding="ascii") as file:
@@ -266,12 +286,13 @@ def _kernel_modules():
         return ["vmlinux"]
 
 
-def edit_distance(a, b, limit):
+def edit_distance(a: str, b: str, limit: int) -> int:
     """The number of letters to change, or of neighbours to swap, that make `a` into `b`; `limit`
     where it is not less."""
     if abs(len(a) - len(b)) >= limit or len(a) > 64:
         return limit
-    before, above = None, list(range(len(b) + 1))
+    before: list[int] = []
+    above = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
         for j, y in enumerate(b, 1):

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """`task->x`: variables of an Erlang process, an asyncio task or a thread, whichever fired the
 probe.
 
@@ -19,6 +18,8 @@ from . import calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..front.source_text import Location
     from .context import TypingContext
 
@@ -42,13 +43,17 @@ def is_task_variable(c: TypingContext, node: ast.Expr) -> bool:
     return SCOPE not in c.names.scopes["global"] and c.names.find_inline(SCOPE) is None
 
 
-def type_task_variable(c: TypingContext, node: ast.Expr, keys=(), read: bool = False):
-    """The AssocRef of `task->x`, or of `task->x[keys]`."""
+def type_task_variable(
+    c: TypingContext, node: ast.Expr, keys: Sequence[ast.Expr] = (), read: bool = False
+) -> ast.AssocRef:
+    """The AssocRef of `task->x`, or of `task->x[keys]`; node: see is_task_variable()."""
+    assert isinstance(node, ast.Select)
     symbol = c.names.scopes[SCOPE].get(node.name) or c.names.create_variable(
         SCOPE, node.name, node.loc
     )
     which = {_find_proc_argument(probe.name) for probe in c.probes}
-    if None in which or len(which) > 1:
+    known = [argument for argument in which if argument is not None]
+    if None in which or len(known) > 1:
         hint = "user_trace-i4s4 and user_trace-n… do, or else profile-n; elsewhere use self->, or an array with a key of your own"
         refuse(
             "D_UNSUPPORTED",
@@ -57,7 +62,7 @@ def type_task_variable(c: TypingContext, node: ast.Expr, keys=(), read: bool = F
             hint,
         )
     found = ast.AssocRef(
-        node.loc, symbol, [ast.Ident(node.loc, "pid"), make_proc_call(node.loc, *which), *keys]
+        node.loc, symbol, [ast.Ident(node.loc, "pid"), make_proc_call(node.loc, *known), *keys]
     )
     if symbol.keys is None:
         symbol.keys = ()
@@ -68,7 +73,7 @@ def type_task_variable(c: TypingContext, node: ast.Expr, keys=(), read: bool = F
     return found
 
 
-def _find_proc_argument(name: str):
+def _find_proc_argument(name: str) -> int | None:
     """Of the probes of a name the number of the one that is `proc`, or None."""
     return next(
         (argument for begin, argument in _WITH_PROC.items() if name.startswith(begin)), None

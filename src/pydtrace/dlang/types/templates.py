@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The uses of inline definitions and translators: copies of their typed expressions with
 arguments for parameters.
 """
@@ -13,6 +12,7 @@ from .operands import convert_node, decay_array, is_assignable, referenced_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ..front.source_text import Location
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def copy_template(
-    node: ast.Expr, arguments: dict[Inline, ast.Expr], loc: Location, level: int = 0
-) -> ast.Expr:
+    node: ast.Node, arguments: dict[Inline, ast.Expr], loc: Location, level: int = 0
+) -> Any:
     """A copy of a typed expression with `arguments` ({Parameter symbol: node}) for its parameters.  loc: where it is used."""
-    if node.__class__ is ast.ParamRef and node.symbol in arguments:
+    if type(node) is ast.ParamRef and node.symbol in arguments:
         return copy_template(arguments[node.symbol], {}, loc, level)
     loc.source.limits.count_copy(loc, level)
     found = object.__new__(node.__class__)
@@ -34,7 +34,7 @@ def copy_template(
             value = getattr(node, slot, None)
             if isinstance(value, ast.Node):
                 value = copy_template(value, arguments, loc, level + 1)
-            elif value.__class__ is list:
+            elif isinstance(value, list):
                 value = [
                     copy_template(item, arguments, loc, level + 1)
                     if isinstance(item, ast.Node)
@@ -51,14 +51,14 @@ def expand_inline(
     """An inline's value for these arguments."""
     value = inline.value
     if value is None:  # a parameter, within its own template
-        found = ast.ParamRef(loc, inline)
-        found.type = inline.type
-        return found
-    if value.__class__ is ast.IntLit and not t.is_real(inline.type):
+        parameter = ast.ParamRef(loc, inline)
+        parameter.type = inline.type
+        return parameter
+    if type(value) is ast.IntLit and not t.is_real(inline.type):
         return constants.make_literal(
             loc, value.value, value.type
         )  # as written, whatever the inline's type is; as in dtrace
-    found = copy_template(value, dict(zip(inline.keys or (), keys)), loc)
+    found: ast.Expr = copy_template(value, dict(zip(inline.keys or (), keys)), loc)
     found.loc = loc
     if found.type.is_string != inline.type.is_string and referenced_type(inline.type) is None:
         found = convert_node(found, inline.type)
@@ -89,7 +89,7 @@ def type_xlate(c: TypingContext, node: ast.Xlate) -> ast.Xlate:
     return node
 
 
-def make_translated(loc: Location, node):
+def make_translated(loc: Location, node: ast.Xlate) -> ast.Xlate:
     """*xlate<t *>(x)"""
     found = ast.Xlate(loc, node.to.to if node.to.is_pointer else node.to, node.operand)
     found.translator, found.conversions = node.translator, []
@@ -97,18 +97,18 @@ def make_translated(loc: Location, node):
     return found
 
 
-def make_conversion(node: ast.Select, xlate: ast.Xlate, name: str) -> ast.Expr:
+def make_conversion(node: ast.Expr, xlate: ast.Xlate, name: str) -> ast.Expr | None:
     """The expression of one member of a translation, or None."""
     translator = xlate.translator
+    assert translator  # found by type_xlate()
     value = translator.members.get(name)
     if value is None:
         return None
-    found = copy_template(value, {translator.symbol: xlate.operand}, node.loc)
+    found: ast.Expr = copy_template(value, {translator.symbol: xlate.operand}, node.loc)
     found.loc = node.loc
-    return _convert_to_member(
-        convert_node(found, translator.to.body.fields[name].type),
-        translator.to.body.fields[name].type,
-    )
+    fields = translator.to.body.fields
+    assert fields is not None
+    return _convert_to_member(convert_node(found, fields[name].type), fields[name].type)
 
 
 def _convert_to_member(value: ast.Expr, type: t.Type) -> ast.Expr:
@@ -126,6 +126,7 @@ def type_translated_member(c: TypingContext, node: ast.Select, xlate: ast.Xlate)
         refuse("D_OP_PTR", node.loc, "operator -> must be applied to a pointer")
     found = make_conversion(node, xlate, node.name)
     if found is None:
+        assert xlate.translator
         message = f"translator does not define conversion for member: {node.name}"
         hint = c.names.suggest_name(node.name, xlate.translator.members)
         refuse("D_XLATE_NOCONV", node.loc, message, hint)
@@ -136,23 +137,26 @@ def expand_translation(node: ast.Expr) -> ast.Expr:
     """A translation as a struct that is assigned."""
     if type(node) is not ast.Xlate or node.to.is_pointer:
         return node
+    translator = node.translator
+    assert translator
     node.conversions = [
         ast.Conversion(node.loc, name, make_conversion(node, node, name))
-        for name in node.translator.members
+        for name in translator.members
     ]
     node.type = node.to
     return node
 
 
-def find_translator(names: ProgramNames, operand: ast.Expr, to: t.Type) -> Translator:
+def find_translator(names: ProgramNames, operand: ast.Expr, to: t.Type) -> Translator | None:
     """The Translator for a typed operand to a type or a pointer to it, else None."""
     if to.is_pointer:
         to = to.to
     known = [x for x in names.translators if t.are_compatible(x.to, to)]
-    for test in (
+    tests: tuple[Callable[[Translator], bool], ...] = (
         lambda x: t.are_compatible(x.source, operand.type),
         lambda x: is_assignable(x.source, operand),
-    ):
+    )
+    for test in tests:
         for translator in known:
             if test(translator):
                 return translator

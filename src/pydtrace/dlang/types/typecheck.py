@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The types pass: names and types of a whole program.
 
 - D makes a variable when it is first assigned, so the order counts: a clause's actions are typed
@@ -10,7 +9,7 @@
 from __future__ import annotations
 
 from pydtrace.dlang import ast, float_nodes
-from pydtrace.dlang.builtins import prototypes
+from pydtrace.dlang.builtins import prototypes, unsupported
 from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
@@ -24,7 +23,11 @@ from .operands import are_floats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from .resolve import ProgramNames
+
+    Statement = ast.ExprStmt | ast.AggStmt
 
 _UNDEFINED = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
 
@@ -56,9 +59,10 @@ def check_clause(c: TypingContext, clause: ast.Clause) -> None:
         body[i] = finish_statement(c, order, statement)
 
 
-def type_actions(c: TypingContext, body: list[ast.ExprStmt]) -> None:
+def type_actions(c: TypingContext, body: list[Statement]) -> None:
     with ErrorRegion("action list"):
         for statement in body:
+            assert isinstance(statement, ast.ExprStmt)  # finish_statement() makes the others
             statement.expr = type_statement(c, statement.expr)
 
 
@@ -68,7 +72,8 @@ def type_statement(c: TypingContext, expr: ast.Expr) -> ast.Expr:
         return type_call(c, expr, used=True)
     if type(expr) is ast.AggRef:
         return RULES[ast.AggRef](c, expr)
-    return c.type_value(expr)
+    typed: ast.Expr = c.type_value(expr)
+    return typed
 
 
 def type_predicate(c: TypingContext, clause: ast.Clause) -> None:
@@ -88,8 +93,8 @@ def type_predicate(c: TypingContext, clause: ast.Clause) -> None:
 
 
 def refuse_misplaced(
-    c: TypingContext, order: ActionOrder, body: list[ast.ExprStmt], misplaced
-) -> None:
+    c: TypingContext, order: ActionOrder, body: list[Statement], misplaced: list[ast.Call]
+) -> NoReturn:
     """An action inside an expression is refused, unless a statement before it is worse."""
     first = min(misplaced, key=lambda node: node.loc.start)
     for i, statement in enumerate(body):
@@ -100,23 +105,25 @@ def refuse_misplaced(
     message = (
         f"{kind} {first.name}( ) may not be called from a D expression (D program context required)"
     )
-    if kind == prototypes.AGGREGATING:
+    if kind == unsupported.AGGREGATING:
         hint = f"aggregate into a variable: @name = {first.name}(…)"
     else:
         hint = "an action is a statement of its own"
     refuse("D_CG_EXPR", first.loc, message, hint)
 
 
-def finish_statement(c: TypingContext, order: ActionOrder, statement: ast.ExprStmt) -> ast.Node:
+def finish_statement(c: TypingContext, order: ActionOrder, statement: Statement) -> Statement:
     """The statement for code generation."""
+    if isinstance(statement, ast.AggStmt):
+        return statement
     expr = statement.expr
     if type(expr) is ast.Call:
         kind = prototypes.FUNCTIONS[expr.name][0]
-        if kind == prototypes.ACTION:
+        if kind == unsupported.ACTION:
             expr.row.check_order(order, expr)
             expr.row.check(expr)
-        elif kind == prototypes.AGGREGATING:
-            refuse_misplaced(c, order, (), [expr])
+        elif kind == unsupported.AGGREGATING:
+            refuse_misplaced(c, order, [], [expr])
     elif type(expr) is ast.Assign and type(expr.target) is ast.AggRef:
         return make_aggregation_statement(c, order, statement, expr)
     elif type(expr) is ast.AggRef:
@@ -134,7 +141,7 @@ def order_functions(c: TypingContext, order: ActionOrder, expr: ast.Expr) -> Non
     for node in walk_nodes(expr) if c.destructive else ():
         if (
             type(node) is ast.Call
-            and prototypes.FUNCTIONS[node.name][0] == prototypes.FUNCTION
+            and prototypes.FUNCTIONS[node.name][0] == unsupported.FUNCTION
             and node.row.is_destructive
         ):
             order.add_action(node, True, True)
@@ -143,7 +150,10 @@ def order_functions(c: TypingContext, order: ActionOrder, expr: ast.Expr) -> Non
 def make_aggregation_statement(
     c: TypingContext, order: ActionOrder, statement: ast.ExprStmt, assign: ast.Assign
 ) -> ast.AggStmt:
-    call = assign.value
+    call, target = assign.value, assign.target
+    assert isinstance(call, ast.Call) and isinstance(
+        target, ast.AggRef
+    )  # as type_aggregation() has it
     row, args = call.row, call.args
     if args and not t.is_scalar(args[0].type) and not are_floats(c, args[0].type):
         hint = (
@@ -154,11 +164,11 @@ def make_aggregation_statement(
         refuse("D_AGG_SCALAR", call.loc, f"{call.name}( ) argument #1 must be of scalar type", hint)
     order.add_aggregation(statement)
     order_functions(c, order, assign)
-    for key in assign.target.keys:
+    for key in target.keys:
         if type(key) is ast.Call and key.row.key_row:
             key.row = key.row.key_row(key, c.names.options)
-    args = aggregation_parameters.split_arguments(call, assign.target.symbol)
-    return ast.AggStmt(statement.loc, assign.target, call.name, row, args)
+    args = aggregation_parameters.split_arguments(call, target.symbol)
+    return ast.AggStmt(statement.loc, target, call.name, row, args)
 
 
 class ErrorRegion:
