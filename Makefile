@@ -43,7 +43,7 @@ test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests
 
 pictures: packages build ## make the pictures of the docs that a browser draws, by the tests that check them
-	PYUSDT_PICTURES=1 $(PYTEST) tests/integration/test_web_picture.py tests/integration/test_flamegraph.py
+	PYUSDT_PICTURES=1 $(PYTEST) tests/integration/test_web_picture.py tests/integration/test_flamegraph_browser.py
 
 bench: packages build ## the performance budgets, measured beside their peers
 	$(VENV)/python benchmarks/run.py; status=$$?; $(VENV)/python benchmarks/erlang_bench.py && exit $$status

@@ -34,7 +34,7 @@ def trace(script: str, name: str, part: str) -> tuple[list[str], list[str]]:
 
 def test_requests_of_aiohttp():
     """A websocket is no request, and the inner application's route has what it is below."""
-    _, lines = trace(HTTP, "hooks_aiohttp.py", "aiohttp")
+    _, lines = trace(HTTP, "instrument_aiohttp.py", "aiohttp")
     answers = {
         "[/item/{number}] 200",
         "[/bad] 500",
@@ -49,7 +49,7 @@ def test_requests_of_aiohttp():
 
 
 def test_what_a_session_of_aiohttps_sends():
-    (port, free), lines = trace(CLIENTS, "hooks_aiohttp.py", "aiohttp")
+    (port, free), lines = trace(CLIENTS, "instrument_aiohttp.py", "aiohttp")
     asked, refused = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{free}/"
     answers = {
         **{f"/item/{number}": (200, 1) for number in range(COUNT)},
@@ -82,7 +82,7 @@ END { printa("server %s %@d\\n", @started); printa("server %s %s %@d\\n", @done)
 
 def test_calls_of_grpc():
     """A method that the server does not have reaches no handler of it."""
-    (port,), lines = trace(RPC, "hooks_grpc.py", "grpc")
+    (port,), lines = trace(RPC, "instrument_grpc.py", "grpc")
     codes = {
         "Order": "OK",
         "Refuse": "NOT_FOUND",
@@ -111,7 +111,7 @@ def test_calls_of_grpc():
 
 def test_calls_of_grpc_aio():
     """Of a function that is no coroutine the context tells the server no code."""
-    (port,), lines = trace(RPC, "hooks_grpc_aio.py", "grpc")
+    (port,), lines = trace(RPC, "instrument_grpc_aio.py", "grpc")
     codes = {
         "Order": "OK",
         "Refuse": "NOT_FOUND",
@@ -146,6 +146,8 @@ def test_calls_of_grpc_aio():
     )
 
 
-@pytest.mark.parametrize("name", ["hooks_aiohttp.py", "hooks_grpc.py", "hooks_grpc_aio.py"])
+@pytest.mark.parametrize(
+    "name", ["instrument_aiohttp.py", "instrument_grpc.py", "instrument_grpc_aio.py"]
+)
 def test_hooks_that_fail(name):
     fails_and_goes_on(name, 2)

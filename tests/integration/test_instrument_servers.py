@@ -115,17 +115,17 @@ def expected(answers: list[tuple[str, int, int]], routes: dict[str, str]) -> set
 
 SERVERS = {
     "gunicorn": (
-        "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 hooks_django:application",
+        "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 instrument_django:application",
         "item/<int:number>",
         "bad",
     ),
     "gunicorn, few requests each": (
-        "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 --max-requests 20 hooks_flask:application",
+        "gunicorn --chdir {programs} -b 127.0.0.1:{port} -w 4 --max-requests 20 instrument_flask:application",
         "/item/<int:number>",
         "/bad",
     ),
     "uvicorn": (
-        "uvicorn --app-dir {programs} --host 127.0.0.1 --port {port} --workers 2 hooks_starlette:application",
+        "uvicorn --app-dir {programs} --host 127.0.0.1 --port {port} --workers 2 instrument_starlette:application",
         "/item/{number}",
         "/bad",
     ),
@@ -167,13 +167,13 @@ def test_celery_prefork(tmp_path):
     surroundings = {"HOOKS_BROKER": str(tmp_path), "PYTHONPATH": harness.PROGRAMS}
     with (
         server(
-            "celery -A hooks_celery worker -c 2 -P prefork --without-gossip --without-mingle",
+            "celery -A instrument_celery worker -c 2 -P prefork --without-gossip --without-mingle",
             **surroundings,
         ),
         tracer(TASKS) as tracing,
     ):
         sent = harness.run(
-            [sys.executable, os.path.join(harness.PROGRAMS, "hooks_celery.py"), str(tasks)],
+            [sys.executable, os.path.join(harness.PROGRAMS, "instrument_celery.py"), str(tasks)],
             timeout=60,
             env={**os.environ, **surroundings},
         )

@@ -39,7 +39,7 @@ END { printa("started %@d\\n", @started); printa("%s [%s] %d [%s] %@d\\n", @); }
 def test_commands_of_redis():
     """Of both clients; a pipeline is one command; what AUTH carries is not told."""
     with redis_server.server() as socket:
-        lines = trace(CACHE, "hooks_redis.py", socket, COUNT, part="redis")
+        lines = trace(CACHE, "instrument_redis.py", socket, COUNT, part="redis")
     each = [
         "GET [here] 1 []",
         "GET [nowhere] 0 []",
@@ -58,7 +58,7 @@ def test_commands_of_redis():
 def test_commands_of_a_cluster_of_redis():
     """What its clients ask the nodes for themselves, the cluster's slots, is there as well."""
     with redis_server.cluster() as port:
-        lines = trace(CACHE, "hooks_redis_cluster.py", port, COUNT, part="redis")
+        lines = trace(CACHE, "instrument_redis_cluster.py", port, COUNT, part="redis")
     each = [
         "GET [here] 1 []",
         "GET [nowhere] 0 []",
@@ -80,12 +80,12 @@ END { printa("start %s %@d\\n", @started); printa("%s %s %@d\\n", @); }"""
 
 def test_jobs_of_rq():
     with redis_server.server() as socket:
-        lines = trace(TASKS + ARGUMENTS, "hooks_rq.py", socket, 6, part="rq")
+        lines = trace(TASKS + ARGUMENTS, "instrument_rq.py", socket, 6, part="rq")
     assert lines == [
-        "hooks_rq.order FAILURE 2",
-        "hooks_rq.order SUCCESS 4",
-        *(f"of hooks_rq.order({number}) 1" for number in range(6)),
-        "start hooks_rq.order 6",
+        "instrument_rq.order FAILURE 2",
+        "instrument_rq.order SUCCESS 4",
+        *(f"of instrument_rq.order({number}) 1" for number in range(6)),
+        "start instrument_rq.order 6",
     ]
 
 
@@ -99,7 +99,7 @@ END { printa("start %s %@d\\n", @started); printa("%s [%s] %@d\\n", @); printa("
 
 def test_calls_of_pools():
     """ProcessPoolExecutor.map() hands over chunks; multiprocessing's pools hand over function by function."""
-    lines = trace(POOLS, "hooks_pools.py", COUNT, part="pools")
+    lines = trace(POOLS, "instrument_pools.py", COUNT, part="pools")
     of_a_pool = (
         COUNT - 1 + 2
     )  # by map, imap_unordered and starmap; a spawned process calls the main module __mp_main__
@@ -117,7 +117,7 @@ def test_calls_of_pools():
 
 def test_processes():
     """One of the program's own, with what it exits with; those of pools, too, however it starts them."""
-    lines = trace(POOLS, "hooks_pools.py", COUNT, part="multiprocessing")
+    lines = trace(POOLS, "instrument_pools.py", COUNT, part="multiprocessing")
     assert {"process seven sys.exit 1", "end seven sys.exit 7 1"} <= set(lines), lines
     assert any(line.startswith("process SpawnPoolWorker-") for line in lines), lines
 
@@ -130,19 +130,19 @@ END { printa("slow %s\\n", @slow); printa("wrong %s\\n", @wrong); printa("all %s
 
 def test_slow_callbacks():
     """On a busy machine others may be slow, too, but none that took less than the loop's limit."""
-    lines = trace(LOOP, "hooks_loop.py", part="asyncio")
+    lines = trace(LOOP, "instrument_loop.py", part="asyncio")
     assert {"slow main", "slow time.sleep", "all main 4", "all time.sleep 1"} <= set(lines), lines
     assert not [line for line in lines if line.startswith("wrong")], lines
 
 
 def test_slow_callbacks_of_requests():
     """They have the name of the application's function and its route, whatever wraps them."""
-    lines = trace(LOOP, "hooks_slow_route.py", part="asyncio,starlette")
+    lines = trace(LOOP, "instrument_slow_route.py", part="asyncio,starlette")
     assert "slow __main__.lazy /api/item/{number}" in lines, lines
 
 
 def test_calls_of_anyio():
-    assert trace(POOLS, "hooks_anyio.py", COUNT, part="pools") == [
+    assert trace(POOLS, "instrument_anyio.py", COUNT, part="pools") == [
         f"__main__.order [ZeroDivisionError] {COUNT}",
         f"__main__.order [] {COUNT}",
         f"start __main__.order {2 * COUNT}",
@@ -151,11 +151,11 @@ def test_calls_of_anyio():
 
 @pytest.mark.parametrize("line", ["pools.py 2", "loop.py"])
 def test_hooks_that_fail(line):
-    name, *arguments = f"hooks_{line}".split()
+    name, *arguments = f"instrument_{line}".split()
     fails_and_goes_on(name, *arguments)
 
 
-@pytest.mark.parametrize("name", ["hooks_redis.py", "hooks_rq.py"])
+@pytest.mark.parametrize("name", ["instrument_redis.py", "instrument_rq.py"])
 def test_hooks_at_redis_that_fail(name):
     with redis_server.server() as socket:
         fails_and_goes_on(name, socket, 2)

@@ -1,4 +1,4 @@
-"""Jobs of RQ: `hooks_rq.py SOCKET COUNT` gives COUNT of them, of which each third fails, to a worker that does each in a process
+"""Jobs of RQ: `instrument_rq.py SOCKET COUNT` gives COUNT of them, of which each third fails, to a worker that does each in a process
 of its own.  It knows nothing of pyusdt."""
 
 import sys
@@ -12,10 +12,10 @@ def order(number):
 
 
 if __name__ == "__main__":
-    import hooks_rq
+    import instrument_rq
 
     connection = redis.Redis(unix_socket_path=sys.argv[1])
     queue = rq.Queue(connection=connection)
     for number in range(int(sys.argv[2])):
-        queue.enqueue(hooks_rq.order, number)
+        queue.enqueue(instrument_rq.order, number)
     rq.Worker([queue], connection=connection).work(burst=True, logging_level="CRITICAL")

@@ -52,7 +52,7 @@ ANSWERS["fastapi"] = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_requests(name):
-    run = trace(HTTP, harness.program(f"hooks_{name}.py", REQUESTS))
+    run = trace(HTTP, harness.program(f"instrument_{name}.py", REQUESTS))
     lines = run.stdout.split("\n")
     assert lines[0] == f"started {len(ANSWERS[name]) * REQUESTS}", run
     assert int(lines[1].removeprefix("bytes ")) > 0, run
@@ -65,7 +65,9 @@ def test_queries_of_django():
     script = """db*:::query-start { @started = count(); }
                 db*:::query-done /arg2 > 0/ { @[copyinstr(arg0), copyinstr(arg3)] = count(); }
                 END { printa("started %@d\\n", @started); printa("%s [%s] %@d\\n", @); }"""
-    run = trace(script, harness.program("hooks_django.py", REQUESTS), PYUSDT_INSTRUMENT="django")
+    run = trace(
+        script, harness.program("instrument_django.py", REQUESTS), PYUSDT_INSTRUMENT="django"
+    )
     assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
         [
             f"started {2 * REQUESTS}",
@@ -85,7 +87,7 @@ def test_queries_of_psycopg():
     with postgres.server(5434) as (_, environment):
         run = trace(
             QUERIES,
-            harness.program("hooks_psycopg.py", REQUESTS),
+            harness.program("instrument_psycopg.py", REQUESTS),
             PYUSDT_INSTRUMENT="psycopg",
             **environment,
         )
@@ -115,7 +117,7 @@ def test_queries_of_psycopg2():
     with postgres.server(5435) as (_, environment):
         run = trace(
             QUERIES,
-            harness.program("hooks_psycopg2.py", 3),
+            harness.program("instrument_psycopg2.py", 3),
             PYUSDT_INSTRUMENT="logging",
             **environment,
         )
@@ -146,7 +148,7 @@ def test_queries_of_psycopg2_of_a_program_that_knows_nothing():
     with postgres.server(5436) as (_, environment):
         run = trace(
             QUERIES,
-            harness.program("hooks_psycopg2_alone.py", 3),
+            harness.program("instrument_psycopg2_alone.py", 3),
             PYUSDT_INSTRUMENT="psycopg2",
             **environment,
         )
@@ -167,7 +169,7 @@ def test_queries_of_asyncpg():
     with postgres.server(5437) as (_, environment):
         run = trace(
             QUERIES,
-            harness.program("hooks_asyncpg.py", 3),
+            harness.program("instrument_asyncpg.py", 3),
             PYUSDT_INSTRUMENT="asyncpg",
             **environment,
         )
@@ -189,7 +191,7 @@ def test_records_of_loguru_and_structlog():
     """Once for each record, whatever the number of handlers; what nobody is given is no record."""
     run = trace(
         RECORDS,
-        harness.program("hooks_logs.py", REQUESTS),
+        harness.program("instrument_logs.py", REQUESTS),
         PYUSDT_INSTRUMENT="logging,loguru,structlog",
     )
     assert sorted(filter(None, run.stdout.split("\n"))) == sorted(
@@ -204,14 +206,16 @@ def test_records_of_loguru_and_structlog():
 def test_only_what_is_asked_for():
     run = trace(
         'http*:::request-start { @ = count(); } db*:::query-start { @q = count(); } END { printa("%@d\\n", @); printa(@q); }',
-        harness.program("hooks_django.py", REQUESTS),
+        harness.program("instrument_django.py", REQUESTS),
         PYUSDT_INSTRUMENT="flask,sqlalchemy",
     )
     assert run.stdout.strip() == "", run
 
 
 def test_a_part_that_is_none():
-    run = trace(HTTP, harness.program("hooks_flask.py", REQUESTS), PYUSDT_INSTRUMENT="djnago,flask")
+    run = trace(
+        HTTP, harness.program("instrument_flask.py", REQUESTS), PYUSDT_INSTRUMENT="djnago,flask"
+    )
     assert run.stdout.startswith(f"started {len(ANSWERS['flask']) * REQUESTS}\n"), run
     assert run.stderr.startswith(
         "pyusdt: PYUSDT_INSTRUMENT: no part of pyusdt.instrument: djnago (there are django, flask,"
@@ -253,7 +257,7 @@ SPANS_SEEN = [
 
 
 def test_spans_that_are_dropped():
-    run = trace(SPANS, harness.program("hooks_spans.py", REQUESTS))
+    run = trace(SPANS, harness.program("instrument_spans.py", REQUESTS))
     assert sorted(filter(None, run.stdout.split("\n"))) == SPANS_SEEN, run
 
 
@@ -266,7 +270,7 @@ def test_spans_by_the_entry_point():
             "-n",
             SPANS,
             "-c",
-            f"{command} {harness.program('hooks_spans.py', REQUESTS)}",
+            f"{command} {harness.program('instrument_spans.py', REQUESTS)}",
         ],
         timeout=120,
         env={
@@ -283,7 +287,7 @@ def test_spans_by_the_entry_point():
     "name, wrong", [("requests", "ConnectionError"), ("httpx", "ConnectError")]
 )
 def test_clients(name, wrong):
-    run = trace(CLIENTS, harness.program("hooks_clients.py", name, REQUESTS))
+    run = trace(CLIENTS, harness.program("instrument_clients.py", name, REQUESTS))
     ports, *lines = filter(None, run.stdout.split("\n"))
     asked, refused = (f"http://127.0.0.1:{port}/" for port in ports.split())
     assert sorted(lines) == sorted(
@@ -302,7 +306,7 @@ def test_statements_of_sqlalchemy():
                 END { printa("started %@d\\n", @started); printa("%s %d [%s] %@d\\n", @); }"""
     run = trace(
         script,
-        harness.program("hooks_sqlalchemy.py", REQUESTS),
+        harness.program("instrument_sqlalchemy.py", REQUESTS),
         PYUSDT_INSTRUMENT="sqlalchemy,requests",
     )
     assert sorted(filter(None, run.stdout.split("\n"))) == [
@@ -342,5 +346,5 @@ def test_records_of_logging():
     ],
 )
 def test_hooks_that_fail(line):
-    name, *arguments = f"hooks_{line}".split()
+    name, *arguments = f"instrument_{line}".split()
     fails_and_goes_on(name, *arguments)

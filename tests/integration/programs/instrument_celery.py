@@ -9,7 +9,7 @@ from celery import Celery
 
 folder = os.environ["HOOKS_BROKER"]
 app = Celery(
-    "hooks_celery",
+    "instrument_celery",
     broker="filesystem://",
     broker_transport_options={
         "data_folder_in": folder,
