@@ -21,7 +21,7 @@ def test_a_name_is_used_once():
 
 def imported(path: Path) -> set[str]:
     """The modules of tests that a file imports."""
-    nodes = [node for node in ast.walk(ast.parse(path.read_bytes()))]
+    nodes = ast.walk(ast.parse(path.read_bytes()))
     found = {
         f"{node.module}.{name.name}" if node.module.count(".") < 2 else node.module
         for node in nodes
