@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     E = TypeVar("E", bound=Engine)
     Options = Mapping[str, Any]
-    Probe = tuple[str, ...]  # provider, module, function, name
+    Probe = tuple[str, str, str, str]  # provider, module, function, name
     Row = tuple[Any, ...]  # of _tracer.list_probes()
 
 

@@ -80,3 +80,13 @@ def test_memory_of_alloca_belongs_to_its_clause():
     assert (status, output.strip()) == (0, "1")
     assert len(errors) == 1
     assert "invalid address" in errors[0]
+
+
+def test_a_translated_struct_with_bit_fields():
+    """dtrace has no code for a whole translated struct."""
+    text = """
+    struct bits { int low : 3; int high : 13; int rest; };
+    translator struct bits < int n > { low = n; high = n + 2; rest = n + 4; };
+    BEGIN { this->b = xlate <struct bits> (3); printf("%d %d %d", this->b.low, this->b.high, this->b.rest); }
+    """
+    assert outcome(text) == (0, [], "3 5 7\n")

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Ray: one script on all hosts of a cluster, one answer.
 
     import pyusdt.ray, ray

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What stands between a tracing and the API's user: the queue that is its sink, and the thread that drives it.
 
 In: what opens a driver.  Out: batches of decoded records, snapshots of maps and counters.

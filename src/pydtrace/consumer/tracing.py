@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The consumer API: trace processes with a D script and take what it records as Python objects.
 
     with pyusdt.trace('pyusdt*:::user_trace-i4s4 { printf("n=%d", arg2); @[arg2] = count(); }', pid=1234) as t:

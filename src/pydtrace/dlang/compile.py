@@ -18,7 +18,7 @@ from .types.resolve import ProgramNames
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
     from .compiler_limits import SizeLimits
@@ -64,14 +64,14 @@ def default_macros(target: int = 0) -> dict[str, int]:
 
 class Compiler:
     """options: options.Options, to which the texts' pragmas are added; macros: see
-    default_macros; arguments: the texts of $0, $1 …; kernel: see front/libraries.Libraries."""
+    default_macros; arguments: the texts of $0, $1 …; kernel: an engine.kernel.kernel_structs.KernelBtf, None where nothing is known of the kernel."""
 
     def __init__(
         self,
         options: Any = None,
         macros: dict[str, Any] | None = None,
         arguments: Iterable[str] = (),
-        kernel: Callable[[str, str], int | None] | None = None,
+        kernel: Any | None = None,
     ) -> None:
         if options is None:
             from pydtrace.options import Options

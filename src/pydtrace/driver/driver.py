@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The one loop of all tracing: a compiled program in, a sink fed, until everything is over.
 
 In: options, engine.Targets, a program, a sink (sink.py).  Out: calls of the sink, in dtrace's order: BEGIN, the command starts,

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What profile-n sees on the embedded engine: the Python stacks of a process's threads, read from outside.
 
 In: process ids, how many frames are wanted.  Out: for each thread that runs (or of all, with -x profilewall) its id, the words of
@@ -51,10 +50,10 @@ class _Process:
         self.sampled_at = time.monotonic_ns()
         if self._proc:
             self._proc.confirm_tasks(raws)
-        tasks = [(raw, self._threads.find_thread(raw, len(raws) == 1)) for raw in raws]
+        found_tasks = [(raw, self._threads.find_thread(raw, len(raws) == 1)) for raw in raws]
         tasks = [
             (raw, task)
-            for raw, task in tasks
+            for raw, task in found_tasks
             if task and (include_waiting or task.state_letter == "R")
         ]
         procs = [

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The nodes of an Erlang cluster as the hosts of one tracing.
 
 In: the socket of erltrace_cluster.erl, the nodes that are there, each with its operating system process.  Out: engine.remote's Request.
@@ -62,7 +61,7 @@ class ErlangCluster:
         return _NodesRequest(self, made)
 
 
-class _NodesRequest(Request):  # type: ignore[misc]
+class _NodesRequest(Request):
     def __init__(self, cluster: ErlangCluster, made: Request) -> None:
         super().__init__(made.names, made.via, made.script)
         self._cluster = cluster

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """One tracing as erltrace drives it: options, a script, then the engine, step by step.
 
 In: commands' arguments; time (poll).  Out: terms, in `queue`; aggregations.

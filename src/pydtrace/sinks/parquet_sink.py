@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/guide/json.md tells the columns.
 
 In: what a sink is given (driver/sink.py), and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
@@ -67,7 +66,8 @@ class ParquetSink(OutputSink):
 
     def _open_writer(self, file: AtomicFile, schema: Any) -> Any:
         with file.report_errors():
-            return self._arrow.parquet.ParquetWriter(file.create_file(), schema)
+            make_writer: Any = self._arrow.parquet.ParquetWriter
+            return make_writer(file.create_file(), schema)
 
     def records(self, buffer: bytes) -> None:
         self._rows += self._decoder.decode(buffer)

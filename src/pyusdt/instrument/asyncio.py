@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """asyncio: loop, around Handle._run(), which calls each callback of asyncio's own loops; uvloop's callbacks are its own.
 
 In: asyncio.events, when it has been imported.  Out: loop:::callback-done, and slow-callback for those that took longer than their loop's

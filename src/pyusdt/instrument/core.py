@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What the hooks of all frameworks share: nothing that they raise reaches the application, and how a method is wrapped.
 
 In:      functions of ours, methods of a framework's.
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-type_name = type.__dict__["__name__"].__get__  # a metaclass can not answer in its place
+type_name: Callable[[type], str] = vars(type)[
+    "__name__"
+].__get__  # a metaclass can not answer in its place
 _failures: dict[str, tuple[int, str]] = {}
 
 
@@ -57,6 +58,6 @@ def wrap_method(owner: type, name: str, around: Callable[[Any], Any]) -> None:
     """Put around(method) in the place of a method of a framework's class.  Again: nothing more.  A class without it raises."""
     original = owner.__dict__[name]
     if not hasattr(original, "__pyusdt__"):
-        wrapped = update_wrapper(around(original), original)
+        wrapped: Any = update_wrapper(around(original), original)
         wrapped.__pyusdt__ = True
         setattr(owner, name, wrapped)

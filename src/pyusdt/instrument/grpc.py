@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel that the program makes; in channels of grpc.aio
 around what makes a call.
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """http:::request-start and request-done for any WSGI or ASGI application: `application = WSGI(application)`.
 
 In:      an application; from parts of this package, the route of a request (set_route).
@@ -291,7 +290,7 @@ def read_route(scope: dict[str, Any]) -> str:
             "effective_route_context"
         )  # FastAPI keeps a router's prefix there
         path = str((context if getattr(context, "original_route", None) is route else route).path)
-    return mounted + path
+    return f"{mounted}{path}"
 
 
 def wrap_asgi(call: Any) -> Any:

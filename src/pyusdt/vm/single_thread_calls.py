@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """System calls that need a process of one thread, or that restrict only the thread that makes them: the watcher ends before them.
 
 In:      os.unshare() and os.setns() of CPython 3.12 and later, as enable() finds them; the C functions of these calls, as ctypes
@@ -15,6 +14,11 @@ from functools import wraps
 
 from pyusdt._core import vm_pause, vm_pause_for_filter, vm_resume, vm_undo_filter
 from pyusdt.import_callbacks import call_when_imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _CALLS = ("unshare", "setns")
 
@@ -61,9 +65,9 @@ def wrap_calls() -> None:
     call_when_imported("ctypes", _wrap_ctypes, lambda _error: None)
 
 
-def _pause_around(call):
+def _pause_around(call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
-    def alone(*values, **named):
+    def alone(*values: Any, **named: Any) -> Any:
         with paused():
             return call(*values, **named)
 
@@ -73,11 +77,11 @@ def _pause_around(call):
 # ---- ctypes ----
 
 
-def _wrap_ctypes(ctypes):
+def _wrap_ctypes(ctypes: Any) -> None:
     find = ctypes.CDLL.__getitem__
 
     @wraps(find)
-    def find_function(library, name):
+    def find_function(library: Any, name: Any) -> Any:
         function = find(library, name)
         if (
             not isinstance(name, str)
@@ -92,12 +96,13 @@ def _wrap_ctypes(ctypes):
     ctypes.CDLL.__getitem__ = find_function
 
 
-def _function_type(base, name):
-    class _FuncPtr(base):
+def _function_type(base: Any, name: str) -> Any:
+    class _FuncPtr(base):  # type: ignore[misc]  # of the library that is asked
         _flags_ = base._flags_
         _restype_ = base._restype_
 
-        def __call__(self, *values, **named):
+        def __call__(self, *values: Any, **named: Any) -> Any:
+            call: str | None
             call, numbers = name, [getattr(value, "value", value) for value in values[:3]]
             if call == "syscall":
                 call, numbers = _syscall_name(numbers), numbers[1:]
@@ -111,11 +116,11 @@ def _function_type(base, name):
     return _FuncPtr
 
 
-def _syscall_name(numbers):
+def _syscall_name(numbers: list[Any]) -> str | None:
     return _SYSCALL_NAMES.get(numbers[0]) if numbers and isinstance(numbers[0], int) else None
 
 
-def _sets_filter(call, numbers):
+def _sets_filter(call: str | None, numbers: list[Any]) -> bool:
     """A seccomp filter for the calling thread only."""
     if call == "prctl":
         return numbers[:1] == [_PR_SET_SECCOMP]
@@ -128,7 +133,7 @@ def _sets_filter(call, numbers):
     return call == "seccomp_load"
 
 
-def _leave_before(call, values, named):
+def _leave_before(call: Callable[..., Any], values: tuple[Any, ...], named: dict[str, Any]) -> Any:
     vm_pause_for_filter()
     try:
         result = call(*values, **named)

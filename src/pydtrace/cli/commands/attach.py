@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """`pyusdt attach PID`: the provider `python` into a process that runs, by sys.remote_exec (CPython 3.14 and later).
 
 In:      a process id.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The file that `pyusdt attach` asks a process to run (sys.remote_exec): it brings the provider `python`.
 
 In:      nothing: the text is always the same for one installation of pyusdt, and its name says which text it is.
@@ -43,7 +42,8 @@ def make_attach_file() -> str:
 
 def _make_folder() -> str:
     if os.geteuid() != 0:
-        return find_rundir(os.getpid())  # another user's process cannot be attached to
+        rundir: str = find_rundir(os.getpid())
+        return rundir  # another user's process cannot be attached to
     with contextlib.suppress(FileExistsError):
         os.mkdir(_ROOT_FOLDER, 0o755)
     return _ROOT_FOLDER

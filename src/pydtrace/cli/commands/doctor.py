@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pyusdt doctor: what works on this machine and in this process, what does not, and what to do about it.
 
 In: the machine; a process.  Out: Finding objects; those that explain most failures come first.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pyusdt dump: where the threads of a Python process are now.
 
 In: process ids.  Out: for each process text, or an object of JSON.  Always: nothing is changed, and nothing stopped but, for some microseconds, a thread

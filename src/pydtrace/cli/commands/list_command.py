@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pyusdt list: probes of files and of processes.
 
 In: a path, a process id, or nothing: the processes that have published themselves.  Out: Found objects in the order of

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pyusdt profile --off-cpu: how long, and where, the threads of a Python program do not run.
 
 In: a process id, or a command.  Out: a Profile in microseconds.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pyusdt profile: which functions a Python program spends its time in.
 
 In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
@@ -59,7 +58,8 @@ class SampleClock:
 class SamplingState:
     """What signals say (cli/pydtrace/signals.py)."""
 
-    output_complete, command_timeout = False, None
+    output_complete = False
+    command_timeout: float | None = None
 
     def __init__(self, command: Command | None) -> None:
         self.targets = Targets((), command)
@@ -150,7 +150,7 @@ def collect_profile(options: Namespace) -> Profile:
     with InterruptHandler(sampling):
         try:
             why_none = _fill_profile(options, profile, sampling)
-            if command and command.poll():
+            if command and command.poll() and command.status is not None:
                 profile.exit_status = os.waitstatus_to_exitcode(command.status)
         finally:
             if command:
@@ -158,7 +158,7 @@ def collect_profile(options: Namespace) -> Profile:
     if not profile.rounds:
         if sampling.stopping and why_none:
             raise StackReadError(f"interrupted before a Python was seen; the last look: {why_none}")
-        if command and command.poll():
+        if command and command.poll() and command.status is not None:
             raise EndedBeforePython.for_command(
                 command.pid, command.argv[0], os.waitstatus_to_exitcode(command.status)
             )

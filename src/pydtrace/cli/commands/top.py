@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pyusdt top: the processes that are traced, and those that can be, drawn anew each interval.
 
 In: the processes with pyusdt in them, what the rings of the traced ones say (_tracer.list_ring_usage()), the tracers that have programs in the

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The D text of a command line, compiled.
 
 In: an arguments.Arguments.  Out: a dlang.program.Program and where its clauses come from, or what a stage of the compiler made.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """pydtrace: dtrace(1) for processes that have pyusdt in them.
 
 In: the command line.  Out: dtrace's output, messages and exit status: 0, 1 for any failure, 2 for wrong
@@ -241,6 +240,7 @@ def show_probes(arguments: Arguments, targets: Targets) -> int:
 def make_describer(arguments: Arguments) -> Any:
     """A function that says of a listed probe what -v tells."""
     from pydtrace.dlang.ast import ProbeDesc
+    from pydtrace.dlang.front.source_text import Location, Source
     from pydtrace.dlang.types.kernel_btf import KernelTypeResolver
     from pydtrace.dlang.types.probe_arguments import find_signature
     from pydtrace.dlang.types.resolve import ProgramNames
@@ -253,10 +253,10 @@ def make_describer(arguments: Arguments) -> Any:
         arguments.options, arguments.pids
     )
 
-    told = names.reported_arguments
+    told, nowhere = names.reported_arguments, Location(Source(""), 0, 0, 0)
 
     def describe_probe(probe: Any) -> str:
-        description, types = ProbeDesc(None, *probe), getattr(probe, "types", None)
+        description, types = ProbeDesc(nowhere, *probe), getattr(probe, "types", None)
         names.reported_arguments = (
             told
             if types is None

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Ctrl-C, SIGTERM and SIGHUP while tracing: the first ends the tracing as exit() does, the second ends it without showing more and
 without waiting for the command, the third ends the process.
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 LEVELS = ("provider", "module", "function", "name")
 # The probes with the ids 1 to 3.
-FIXED_PROBES = [("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")]
+FIXED_PROBES: list[tuple[str, str, str, str]] = [
+    ("dtrace", "", "", name) for name in ("BEGIN", "END", "ERROR")
+]
 
 
 def parse_description(text: str, loc: Location, lexer: Lexer, level: str = "name") -> ast.ProbeDesc:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Tracers with programs in the kernel, of pyusdt and others, as /proc/PID/fdinfo shows them.
 
 - Nothing of theirs is changed.

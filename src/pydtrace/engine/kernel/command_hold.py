@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """A command (-c) stops at its first instruction, with its libraries mapped, until the tracer has
 read its unwind tables.
 
@@ -57,15 +56,16 @@ class CommandHold:
         self._program: int | None = None
         self._guard: ResumeGuard | None = None
         self._until = time.monotonic() + _LONGEST
-        self._held = syscalls.map_create(p.MapDef("held", "hash", 4, 4, 1))
+        held = syscalls.map_create(p.MapDef("held", "hash", 4, 4, 1))
+        self._held: int | None = held
         try:
-            self._guard = ResumeGuard(self._held, 4)
-            self._attach_stop(attacher, path, pid)
+            self._guard = ResumeGuard(held, 4)
+            self._attach_stop(attacher, path, pid, held)
         except BaseException:
             self.close()
             raise
 
-    def _attach_stop(self, attacher: Attacher, path: str, pid: int) -> None:
+    def _attach_stop(self, attacher: Attacher, path: str, pid: int, held: int) -> None:
         """A program in the kernel stops it, and says so in the map."""
         g, left = CodeBuilder(), Label()
         g.emit(
@@ -93,7 +93,7 @@ class CommandHold:
                 raise elf.BadFile("its first instruction is not in the file")
             if not can_take_uprobe(file, offset):
                 raise elf.BadFile("its first instruction can have no probe")
-            self._program = attacher.load_program(g.finish(), [self._held])
+            self._program = attacher.load_program(g.finish(), [held])
             attacher.attach_uprobes(
                 self._program,
                 file.path,

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The descendants of the named processes, and the stop of each that runs an unknown program.
 
 - A forked child is in the map before it runs.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The kernel engine: eBPF programs on uprobes, for any USDT probe in any process.
 
 - The clauses' code is the same bytes as in the embedded engine.
@@ -289,7 +288,7 @@ class KernelEngine(Engine):
     @property
     def _has_tables(self) -> bool:
         """Whether native stacks are unwound by tables."""
-        return self.maps.indexes.walk is not None and self.maps.indexes.walk.tables is not None
+        return self.maps.indexes.walk is not None and self.maps.indexes.walk.with_tables
 
     @property
     def _wants_names(self) -> bool:
@@ -627,7 +626,7 @@ class KernelEngine(Engine):
                 self.maps.fds,
                 places.processes,
                 self.interpreters,
-                bool(places.tables),
+                places.with_tables,
                 self._finder.note_fork,
             )
             self._poller.register(self._unwinder_maps.fd, select.POLLIN)
@@ -761,7 +760,7 @@ class KernelEngine(Engine):
             if self._descendants:
                 self._descendants.send_heartbeat()
             self._drain_unwinders()
-            records = self.maps.ring.read_records()
+            records: bytes = self.maps.ring.read_records()
             now = time.monotonic()
             self._busy = bool(records)
             self._reader_priority.observe_fill(len(records))
@@ -782,7 +781,8 @@ class KernelEngine(Engine):
                 for pid in [pid for pid, held in self._pidfds.items() if held == fd]:
                     self._forget_ended(pid)
             if self.finished:
-                return self.maps.ring.read_records()
+                rest: bytes = self.maps.ring.read_records()
+                return rest
 
     def _drain_unwinders(self) -> None:
         """What the walks of stacks have to say."""

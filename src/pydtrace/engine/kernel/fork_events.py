@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Forks of processes whose code is known: a child inherits the code parts of its parent, from its
 first instruction on.
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Errors for what the kernel refuses: the missing capability, or the D line of a program that the
 verifier rejected.
 

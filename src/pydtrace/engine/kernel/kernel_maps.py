@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The maps of the kernel engine: their creation, and the values in them.
 
 - A read merges the values of all CPUs by the rule of the aggregation's function.
@@ -65,7 +64,7 @@ class MappedArray:
         self.memory = mmap.mmap(self.fd, size)
 
     def read_word(self, offset: int) -> int:
-        return _WORD.unpack_from(self.memory, offset)[0]
+        return int(_WORD.unpack_from(self.memory, offset)[0])
 
     def write_word(self, offset: int, value: int) -> None:
         _WORD.pack_into(self.memory, offset, value & (1 << 64) - 1)

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Linking: the clauses of a probe become one program, which the kernel runs at each firing.
 
 The program fills the event part of the state block, then calls the clauses, whose code is the same
@@ -482,6 +481,7 @@ class Linker:
             self.maps.emit_pids(g)
             g.emit(alu_imm("rsh", R0, 32))
             if event.family:
+                assert self.maps.family is not None
                 g.emit(
                     store(4, R10, -8, R0),
                     ld_map(R1, self.maps.family),

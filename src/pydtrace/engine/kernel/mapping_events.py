@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The processes that have mapped new code, from perf's records of executable mappings.
 
 - A process that maps code all the time costs no more than its id.

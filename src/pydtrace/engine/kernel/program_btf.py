@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Type information (BTF) for a linked program, so that the verifier checks each clause by itself.
 
 Clauses, and functions that loops call, become global functions.  The verifier checks each once,

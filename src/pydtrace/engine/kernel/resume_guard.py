@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """A process that resumes stopped processes if the tracer that stopped them does not.
 
 It watches a map {process id: a value that begins with HELD or another u32} and writes RESUMED

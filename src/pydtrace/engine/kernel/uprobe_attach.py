@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Attaching programs to probe sites: uprobe_multi links where the kernel has them (Linux 6.6),
 else perf events.
 
@@ -80,6 +79,7 @@ def find_cheapest_nop() -> int:
                 fds[1], f"/proc/self/fd/{fds[0]}", (_NOP10, _NOP5), (0, 0), (0, 0)
             )
         )
+        place: int
         place, child = _tracer.kernel_trial(fds[0], len(SITE_CODE))
     finally:
         for fd in fds:

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The provider `python` into this process, whatever it knows of pyusdt: for start/sitecustomize.py, and for `pyusdt attach`.
 
 In:      whether the probe audit is wanted.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Brings pyusdt's provider `python` into a program that does not know it: vm/inject_env.py puts this folder first in PYTHONPATH.
 
 In:      PYUSDT_VM_INTO, as vm/inject_env.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.

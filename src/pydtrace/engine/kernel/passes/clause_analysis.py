@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """What a clause does, as its instructions say: the parts of the event that it reads, whether it
 can fault, write or exit.
 

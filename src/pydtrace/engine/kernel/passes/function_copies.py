@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The library functions that clauses call, separated from the clauses: linked clauses share one
 copy of each.
 

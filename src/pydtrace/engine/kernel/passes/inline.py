@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Inlining the calls of a clause: a return takes longer than the body of a short function.
 
 - Instructions stay at their index, so that their places in the source stay right: a jump leads to

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Maps of maps, for a program that uses more maps than the kernel takes in one program.
 
 Each use of a map behind an outer map becomes a call of a function behind the program, which looks

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Predicates run before anything else: a false predicate on the arguments or the process costs
 almost nothing.
 

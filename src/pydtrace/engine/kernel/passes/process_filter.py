@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The filter for a policy's processes: programs run only in those, and read only their memory.
 
 - A process is its id and its start time, so a later process with the same id is another one.
@@ -90,6 +89,7 @@ def emit_filter(g: CodeBuilder, maps: MapIndexes, left: Label) -> None:
     """Go to `left` unless the running process is allowed."""
     boot, divisor = _boottime_offset(), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     member = KernelInfo().member_offset
+    assert maps.allowed is not None
     maps.emit_pids(g)
     g.emit(
         alu_imm("rsh", R0, 32),

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Variables of the process of an event: its ancestors, its thread, its arguments.
 
 - Each function gets code that leaves the task in r0: the running one, or the one that the

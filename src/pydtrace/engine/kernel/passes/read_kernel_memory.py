@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Code that reads the kernel's memory.
 
 - A value that cannot be read is 0, so a wrong pointer leads nowhere.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Records with trimmed strings: a record takes no more of the ring buffer than its strings need.
 
 A string whose length the code knows (program.Data.length) ends behind its NUL, rounded up to 8
@@ -90,6 +89,7 @@ def make_trim_function(clause: p.Clause) -> list[Insn]:
     g.emit(mov(R6, R1), mov_imm(R7, found[0].offset))  # r7: bytes of the cut record
     for data, end in zip(found, ends):
         known = Label()
+        assert data.length is not None  # trimmed_strings() has those with a length
         g.emit(
             load(8, R8, R6, data.length),
             jump_imm("jle", R8, data.size, known),

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The start of a program at the end of a function (return_sites.py): was the jump taken, and does
 the marked function end here?
 

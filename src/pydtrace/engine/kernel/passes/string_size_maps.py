@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Aggregations whose key ends with a string: one map for short strings, one for longer ones, one
 for all sizes.
 

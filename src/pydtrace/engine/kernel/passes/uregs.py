@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """uregs[]: the registers of the running thread when it left user mode.
 
 - D numbers them in the order of the kernel's pt_regs on x86-64.  The kernel keeps the rest (R_DS

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """copyout() on the kernel engine: whether a program may write into processes, and the guard around
 each write.
 

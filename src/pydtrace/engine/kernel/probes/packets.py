@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Packets at raw tracepoints: whether one is of IP, TCP or UDP, and where its headers are.
 
 The tracepoints are net_dev_queue and netif_receive_skb, whose word 0 is the packet.

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """profile-n: a probe that fires at a rate on every CPU, from a timer interrupt.
 
 - arg0 is the kernel's address, arg1 the process's; the one that was not running is 0.

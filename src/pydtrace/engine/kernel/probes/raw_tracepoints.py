@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Probes at raw tracepoints: system calls, proc, sched, io, tcp, and those of packets.py.
 
 - Arguments mean what they mean in dtrace; a pointer to a task is the kernel's.
@@ -367,6 +366,7 @@ class SyscallGroup:
         return _BASES[self.side] + 8 * number, self.group << 32 | arguments << _ID_BITS | ident
 
     def emit_conditions(self, g: CodeBuilder, maps: MapIndexes, left: Label) -> None:
+        assert maps.syscalls is not None
         _emit_call_number(g, self.kernel, self.side)
         g.emit(
             jump_imm("jge", R8, TABLE_CALLS, left),

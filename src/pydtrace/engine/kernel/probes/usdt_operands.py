@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """USDT operands: where the arguments of a probe are, as its note says.
 
 The compiler writes operands like those of assembly: "-4@$12 8@%rdi 8@-16(%rbp,%rcx,8)", on aarch64

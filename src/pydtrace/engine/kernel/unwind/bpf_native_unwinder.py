@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The native unwinder in the kernel: it uses unwind tables instead of the frame pointers of
 bpf_get_stack().
 

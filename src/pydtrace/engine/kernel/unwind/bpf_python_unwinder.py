@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The Python unwinder in the kernel: it appends Python frames to a stack in the state block.
 
 A new stack is sent to the tracer, which reads the names while the process lives.  The map of
@@ -102,6 +101,7 @@ class UnwinderIndexes:
         "ring",
         "sent",
         "tables",
+        "with_tables",
         "tls",
     )
 
@@ -110,12 +110,8 @@ class UnwinderIndexes:
     ) -> None:
         """tables: native stacks are walked by them."""
         self.processes, self.sent, self.ring = first, first + 1, first + 2
-        self.parts: int | None
-        self.tables: int | None
-        self.forked: int | None
-        self.parts, self.tables, self.forked = (
-            (first + 3, first + 4, first + 5) if tables else (None, None, None)
-        )
+        self.with_tables = tables
+        self.parts, self.tables, self.forked = first + 3, first + 4, first + 5  # of native stacks
         self.area, self.loops, self.maps = area, loops, maps
         self.mm, self.exec_id, self.tls = task
 

@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """Stacks in the state block: by unwind tables (bpf_native_unwinder.py), by bpf_get_stack(), and of
 Python (bpf_python_unwinder.py).
 

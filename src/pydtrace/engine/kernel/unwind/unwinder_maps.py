@@ -1,4 +1,3 @@
-# mypy: ignore-errors
 """The maps between the unwinders in the kernel and the tracer: requests, answers, and stacks to
 name.
 
