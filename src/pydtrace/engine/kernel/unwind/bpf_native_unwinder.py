@@ -103,7 +103,7 @@ def make_native_unwinders(
             whose: BpfNativeUnwinder(places, *stacks[whose])
             for whose in bpf_python_unwinder.PYTHON_STACKS & stacks.keys()
         }
-        if places.tables
+        if places.with_tables
         else {}
     )
 
