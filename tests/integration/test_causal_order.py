@@ -25,7 +25,7 @@ def test_causes_come_before_effects(pydtrace):
         "-n",
         SCRIPT,
         "-c",
-        harness.program("relay.py", HOPS),
+        harness.program("token_relay.py", HOPS),
         timeout=120,
     )
     lines = got.stdout.split("\n")
@@ -47,7 +47,7 @@ def test_probes_that_take_turns(pydtrace):
     """Each event is told with its own probe, also where ERROR or a tick came between it and the one before."""
     turns = 3000
     got = pydtrace(
-        "--strict", "-q", "-n", TURNS, "-c", harness.program("turns.py", turns), timeout=120
+        "--strict", "-q", "-n", TURNS, "-c", harness.program("two_probes.py", turns), timeout=120
     )
     faults = (turns + 6) // 7
     lines = [line.strip() for line in got.stdout.splitlines()]

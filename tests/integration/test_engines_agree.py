@@ -1,6 +1,6 @@
 """More than twenty scripts through the embedded engine, the kernel's and the real dtrace: the same records and aggregations.
 
-The target fires the same events each time (programs/told.py, on one CPU).  All scripts run together, as one program: a start
+The target fires the same events each time (programs/events_on_request.py, on one CPU).  All scripts run together, as one program: a start
 of the real dtrace takes seconds.  What belongs to which is told by its number: # in a script is replaced by that, in the
 names of variables and aggregations, and in the first value of a record.  Compared are the records' probes, names and values
 in their order, all keys and values of the aggregations, and what printa() prints; not times, CPUs and process ids.
@@ -88,7 +88,7 @@ ENGINES = ("embedded", "kernel", "dtrace")
 
 def run(engine):
     """{script's name: (records, aggregations, texts of printa(), number of faults)}"""
-    with harness.running(harness.program("told.py"), stdin=subprocess.PIPE) as program:
+    with harness.running(harness.program("events_on_request.py"), stdin=subprocess.PIPE) as program:
         assert program.stdout.readline() == "ready\n"
         scripts = SCRIPTS if engine == "embedded" else {**SCRIPTS, **STACKS}
         whole = "\n".join(

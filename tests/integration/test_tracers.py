@@ -1,7 +1,7 @@
 """Every tracer on a live process: the values of user_trace-i4s4 (with the tag), user_trace-n950 and a provider of its
 own, and the semaphores up while it is attached and down when it has gone. What only lists must list all three.
 
-The process is programs/telling.py. test_probe_sites.py has the layout of sites and notes, and each tracer's own corners."""
+The process is programs/probes_for_tracers.py. test_probe_sites.py has the layout of sites and notes, and each tracer's own corners."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VALUES = {
 
 
 class Telling:
-    """programs/telling.py, running. file: of its own probe."""
+    """programs/probes_for_tracers.py, running. file: of its own probe."""
 
     def __init__(self, process):
         self.process, self.pid = process, process.pid
@@ -56,7 +56,7 @@ class Telling:
 @pytest.fixture
 def telling(tmp_path):
     environment = {**os.environ, "PYUSDT_CACHE": str(tmp_path / "cache")}
-    with harness.running(harness.program("telling.py"), env=environment) as process:
+    with harness.running(harness.program("probes_for_tracers.py"), env=environment) as process:
         yield Telling(process)
 
 

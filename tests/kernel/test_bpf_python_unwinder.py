@@ -1,6 +1,6 @@
 """jstack() under the kernel engine: the frames of Python that the program itself had at the firing.
 
-Always: what is compared is the program's word (tests/stacks/programs/tells.py) and the tracer's, frame by frame; no frame is left out.
+Always: what is compared is the program's word (tests/stacks/programs/stack_checksums.py) and the tracer's, frame by frame; no frame is left out.
 """
 
 import json
@@ -39,7 +39,7 @@ def rows(process, times):
 
 def told(python, how, script, times=TIMES, command=(PYDTRACE,)):
     """[[1000 + number of frames, checksum, frames]] of what the program told."""
-    with harness.running(python, "tells.py", times, how) as subject:
+    with harness.running(python, "stack_checksums.py", times, how) as subject:
         arguments = [
             "-x",
             "engine=kernel",
@@ -141,7 +141,7 @@ def test_a_thread_that_comes_has_no_frames_of_the_one_that_goes():
 
 def test_a_child_and_a_program_that_takes_the_process_s_place():
     """Each is asked for by its first firing; what the one before was called is not believed of it."""
-    with harness.running(sys.executable, "becomes.py") as subject:
+    with harness.running(sys.executable, "forks_and_execs.py") as subject:
         tracer = traced(subject.pid, "syscall::getpriority:entry /arg0 == 4242/ { jstack(2); }")
         for said, function in (("before", "before"), ("child", "in_child"), ("after", "after")):
             assert subject.said == said

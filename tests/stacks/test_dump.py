@@ -180,7 +180,7 @@ def test_ten_thousand_frames(python):
 
 def test_what_moves_is_stopped():
     """Of a program that does nothing but call small functions each stack is whole; and it goes on."""
-    with harness.running(sys.executable, "moves.py") as subject:
+    with harness.running(sys.executable, "fast_calls.py") as subject:
         for _ in range(20):
             [thread] = dumped(subject.pid)["threads"]
             assert thread["marks"] == [] and thread["frames"][-1]["function"] == "<module>", thread

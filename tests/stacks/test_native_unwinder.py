@@ -87,7 +87,7 @@ def waits(pid: int) -> bool:
 def test_a_python_has_the_frames_that_gdb_has(python, tmp_path):
     """The interpreter and libc, in a read, a select and a lock."""
     harness.skip_without_gdb()
-    with harness.running(python, "rests.py") as subject:
+    with harness.running(python, "waiting_threads.py") as subject:
         while not waits(subject.pid):
             pass
         compare(subject.pid, tmp_path, {"select"})
@@ -120,7 +120,7 @@ def of_python(thread: dict) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_both_kinds_in_one_stack(python):
     """Python's frames are those that there are without --native, each in the place of the C function that runs it."""
-    with harness.running(python, "rests.py") as subject:
+    with harness.running(python, "waiting_threads.py") as subject:
         while not waits(subject.pid):
             pass
         plain, found = {}, None

@@ -143,8 +143,8 @@ def test_native_frames(python):
 
 
 def told_apart(python: str, argument: list[str], options: SamplerOptions, turns: int) -> None:
-    """For each turn of whose.py: 20 samples are told apart by what the program says."""
-    with harness.running(python, "whose.py", *argument) as subject:
+    """For each turn of tasks_in_turn.py: 20 samples are told apart by what the program says."""
+    with harness.running(python, "tasks_in_turn.py", *argument) as subject:
         profile = Profile(100, "running threads")
         process, name = SampledProcess(subject.pid, profile, options), subject.said
         for _ in range(turns):
@@ -193,7 +193,7 @@ def test_a_thread_that_moves_is_stopped(python):
     """Of a program that does nothing but call small functions stacks are whole, and it goes on as if nothing had been.  A thread that
     got its processor between the two looks is not stopped, so a few are marked."""
     profile = Profile(100, "running threads")
-    with harness.running(python, "moves.py") as subject:
+    with harness.running(python, "fast_calls.py") as subject:
         process = SampledProcess(subject.pid, profile, SamplerOptions(RUNNING, stop=True))
         until = time.monotonic() + 60
         while profile.samples < 300:
@@ -214,7 +214,7 @@ def test_what_stands_still_is_not_stopped(monkeypatch):
     """It counts all the same."""
     monkeypatch.setattr(_tracer, "stop_threads", lambda *_: pytest.fail("stopped"))
     profile = Profile(100, "threads")
-    with harness.running(sys.executable, "moves.py") as subject:
+    with harness.running(sys.executable, "fast_calls.py") as subject:
         os.kill(subject.pid, signal.SIGSTOP)
         while proc_threads.read_state_letter(subject.pid, subject.pid) != "T":
             pass
@@ -228,7 +228,7 @@ def test_what_stands_still_is_not_stopped(monkeypatch):
 def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
     """Though nothing has to be stopped in that one."""
     profile = Profile(100, "running threads")
-    with harness.running(sys.executable, "moves.py") as subject:
+    with harness.running(sys.executable, "fast_calls.py") as subject:
         process, real = (
             SampledProcess(subject.pid, profile, SamplerOptions(RUNNING, stop=True)),
             _tracer.stop_threads,

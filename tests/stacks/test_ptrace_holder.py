@@ -77,7 +77,7 @@ def tracer_of(tid: int, **options):
 @pytest.fixture
 def spins():
     """The id of a process that always runs."""
-    with harness.running(sys.executable, "moves.py") as subject:
+    with harness.running(sys.executable, "fast_calls.py") as subject:
         yield subject.pid
 
 
@@ -231,7 +231,7 @@ def test_a_holder_keeps_nothing_of_its_tracer(spins):
 
 def test_the_end_of_a_command_is_its_parent_s():
     """A thread that was stopped ends: who waits for the command hears of it, though a holder is its ptracer."""
-    command = Command([sys.executable, os.path.join(harness.STACKS, "programs", "moves.py")])
+    command = Command([sys.executable, os.path.join(harness.STACKS, "programs", "fast_calls.py")])
     command.start()
     until(lambda: runs(command.pid))
     capture = ThreadCapture(_tracer.Memory(command.pid), child=True)

@@ -84,7 +84,7 @@ def stepping(pid: int):
     ask(detach)
 
 
-MOVES = os.path.join(harness.STACKS, "programs", "moves.py")
+MOVES = os.path.join(harness.STACKS, "programs", "fast_calls.py")
 
 
 def calls_of(path: str) -> dict[str, dict[str, set[int]]]:
@@ -119,7 +119,7 @@ def test_possible_stacks():
 def sample(python: str, wanted: int, whole: int) -> Counter[str]:
     """Counts of what was read of a program that never holds still: `wanted` stacks, and more until `whole` of them were whole."""
     calls, counts = calls_of(MOVES), Counter()
-    with harness.running(python, "moves.py") as subject:
+    with harness.running(python, "fast_calls.py") as subject:
         reader = Reader(subject.pid, tries=8)
         while counts.total() < wanted or counts["whole"] < whole:
             [raw] = reader.read()
@@ -176,7 +176,7 @@ def test_looks_do_not_go_in_step_with_a_program(tmp_path):
 def test_at_each_instruction_of_the_interpreter(python):
     """A program that stands still is true, wherever in a call or a return of the interpreter it does, and whole all but always."""
     calls, known, whole = calls_of(MOVES), {}, 0
-    with harness.running(python, "moves.py") as subject:
+    with harness.running(python, "fast_calls.py") as subject:
         reader = Reader(subject.pid, tries=1)
         with stepping(subject.pid) as step:
             for _ in range(3000):

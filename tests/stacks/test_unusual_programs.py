@@ -1,6 +1,6 @@
 """Programs whose calls leave Python's own frames and come back, whose code is freed, whose threads and children end while they are sampled.
 
-In: programs/odd.py.  Out: samples of its stacks.
+In: programs/unusual_calls.py.  Out: samples of its stacks.
 Always: a stack is one that the program can have, or is marked; the program goes on; nothing fails.
 """
 
@@ -127,7 +127,7 @@ def test_gevent(python, tmp_path):
 
 
 def possible(python: str, kind: str) -> None:
-    with harness.running(python, "odd.py", kind) as subject:
+    with harness.running(python, "unusual_calls.py", kind) as subject:
         profile = Profile(100, "running threads")
         sampler, until = (
             Sampler(profile, SamplerOptions(RUNNING), lambda: None),
