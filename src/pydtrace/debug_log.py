@@ -1,7 +1,7 @@
-"""What pydtrace does, step by step, to find out why it does it: under `-x debug`, or with DTRACE_DEBUG in the environment.
+"""What pydtrace does step by step, on the standard error, with `-x debug` or DTRACE_DEBUG in the
+environment.
 
-In: messages.  Out: lines on the standard error as dtrace's libraries write them.  Always: nothing is written, and nothing is
-computed for it, while `on` is false.
+- Nothing is written or computed while `on` is false.
 """
 
 import sys

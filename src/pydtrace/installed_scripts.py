@@ -1,7 +1,7 @@
-"""The scripts that are installed with the package, and which probes each of them needs.
+"""The scripts in the package's folder scripts/, the (provider, probe) pairs that each needs, and
+which scripts fit a process.
 
-In: the folder scripts/ of the package.  Out: names; (provider, probe) pairs; which scripts fit what a process has.
-Always: files are read when they are asked for, and no script is run.
+- Files are read when they are asked for; no script is run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """-x options: dtrace's names, values and errors.
 
-In: names and values as text, from -x, from `#pragma D option`, from DTRACE_OPT_… variables.
-Out: Options, a mapping from name to value: sizes in bytes, rates in ns, switches True or False,
-counts as int.  Always: only what was set is in it; what reads an option knows its default.  Options that only tune
-parts of dtrace that are not here (aggrate, evaltime, bpflogsize …) are checked and change nothing.
+They come from -x, from `#pragma D option` and from DTRACE_OPT_… variables. Options is a mapping
+from name to value: sizes in bytes, rates in ns, switches True or False, counts as int.
 
-Source of the rules: the DTrace guide, "Options and Tunables", and dtrace 2.0's answers.
+- Only what was set is in it; who reads an option knows its default.
+- Options that tune parts of dtrace that do not exist here (aggrate, evaltime, bpflogsize …) are
+  checked and change nothing.
+
+Source: the DTrace guide, "Options and Tunables", and dtrace 2.0's answers.
 """
 
 from __future__ import annotations

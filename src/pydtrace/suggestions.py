@@ -1,6 +1,6 @@
-"""What a misspelt name most likely means, and how a hint is told.
+"""The name that a misspelt one most likely means, and the text of such a hint.
 
-In: the name, those that there are.  Out: text.  Always: dtrace's message comes first, as it is.
+- dtrace's message comes first, unchanged.
 """
 
 from __future__ import annotations

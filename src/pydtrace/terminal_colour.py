@@ -1,7 +1,9 @@
-"""Colour for people: in messages, and in the lists of `pyusdt`.  pydtrace's standard output has none: it is dtrace's, byte for byte.
+"""Colour in messages and in the lists of `pyusdt`. pydtrace's standard output has none: it is
+dtrace's, byte for byte.
 
-In: --color's word, a stream, the environment.  Out: text.  Always: without colour a text does not change; NO_COLOR (no-color.org),
-a TERM that is "dumb" and a stream that is no terminal mean no colour, unless --color=always asks for it.
+- Without colour a text does not change.
+- NO_COLOR (no-color.org), TERM=dumb and a stream that is no terminal mean no colour, unless
+  --color=always asks for it.
 """
 
 from __future__ import annotations

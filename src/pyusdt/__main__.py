@@ -1,8 +1,8 @@
-"""`python -m pyusdt app.py …`: the program as `python app.py …` runs it, with the provider `python` in it (docs/guide/python-vm.md).
+"""`python -m pyusdt app.py …`: run the program as `python app.py …` does, with the provider `python`
+(docs/guide/python-vm.md).
 
-In:      the interpreter's command line.
-Out:     the same interpreter, in this process, with the same options and the rest of the line.
-Always:  the program sees nothing of us: not in sys.argv, not in sys.path, not in its tracebacks.
+- The interpreter's options and the rest of the line stay.
+- The program sees nothing of it in sys.argv, sys.path or tracebacks.
 """
 
 import os

@@ -1,10 +1,12 @@
-"""@probe.wrap: a function, coroutine, generator or asynchronous generator function with a probe around each run of it.
+"""@probe.wrap: a function, coroutine, generator or asynchronous generator function with a probe
+around each call.
 
-In:      a Probe and the function.
-Out:     what calls the function while the probe is off, and an observer of it while it is on: (0, name, "entry") when
-         it begins, (nanoseconds, name, "return") when it returns, "raise" where an exception leaves it, "close" where a
-         generator is closed.  A run that began while the probe was off fires nothing at its end.
-Always:  arguments, values, exceptions and what is sent or thrown in go through unchanged.  Loaded by Probe.wrap() only.
+It fires (0, name, "entry") at the beginning; then (nanoseconds, name, "return"), "raise" where an
+exception leaves it, or "close" where a generator is closed. A call that began while the probe was
+disabled fires nothing at its end.
+
+- Arguments, values, exceptions and what is sent or thrown in are passed on unchanged.
+- Only Probe.wrap() loads this module.
 """
 
 from __future__ import annotations

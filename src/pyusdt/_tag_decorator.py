@@ -1,7 +1,7 @@
-"""@tag("…"): a function, coroutine function or generator function, each run of which has a tag.
+"""@tag("…"): a function, coroutine function or generator function, each call of which has a tag.
 
-In: the tag as the context has it, and the function.  Out: one that behaves alike.  Always: the tag is that of the run only: a generator's
-caller keeps its own between two steps.  Loaded by tag.__call__() only.
+- The tag is that of the call only: a generator's caller keeps its own between two steps.
+- Only tag.__call__() loads this module.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""How spread_tag(True) carries a tag to where contexts do not go: threads, executors, child processes.
+"""How spread_tag(True) carries a tag to where contexts do not go: threads, executors, child
+processes.
 
-In:      the context's tag at the moment of Thread.start(), Executor.submit() or Process.start().
-Out:     the same tag, and spreading on, around what is run there.
-Always:  the methods are replaced once, at the first spread_tag(True), and do what they did before in every
-         context that does not spread.  Loaded by spread_tag() only.
+The tag of the context at Thread.start(), Executor.submit() or Process.start() is set, with
+spreading on, around what runs there.
+
+- The methods are replaced once, at the first spread_tag(True), and do what they did before in
+  contexts that do not spread.
+- Only spread_tag() loads this module.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""The one table of the probes that frameworks get, in Python and in Erlang: provider, probe, names and types of the arguments.
+"""The table of the probes of frameworks, in Python and in Erlang: provider, probe, names and types
+of the arguments.
 
-In: a provider's name without its process id.  Out: its probes.  Always: they are the same in every process that has them, so a script
-knows their arguments before a program runs (engine/probe_signatures.py).  docs/make_names.py makes Erlang's table
-(erlang_nif/src/pyusdt_framework_probes.hrl) and that of docs/guide/frameworks.md of it.  A duration is in nanoseconds; a text that is not known
-is "", a number that is not known -1.
+docs/make_names.py makes Erlang's table (erlang_nif/src/pyusdt_framework_probes.hrl) and that of
+docs/guide/frameworks.md of it.
+
+- The probes are the same in every process that has them, so a script knows their arguments before
+  a program runs (engine/probe_signatures.py).
+- A duration is in nanoseconds. An unknown text is "", an unknown number -1.
 """
 
 from __future__ import annotations

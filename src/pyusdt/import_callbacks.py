@@ -1,8 +1,8 @@
-"""Calls back once the program has imported a certain module.
+"""Call a function once the program has imported a module.
 
-In:      the module's name; the callback.
-Out:     callback(module), once, before the importer has the module; immediately if it is already imported.
-Always:  modules are found and loaded by the same finders as without pyusdt, and keep their loaders.
+- callback(module) runs once, before the importer has the module; immediately if it is already
+  imported.
+- Modules are found and loaded by the same finders as without pyusdt, and keep their loaders.
 """
 
 from __future__ import annotations

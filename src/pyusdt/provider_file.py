@@ -1,9 +1,11 @@
 """Provider files: declarations of probes in D, as dtrace -h takes them; and their Python stubs.
 
-In:      the path of a file with one `provider NAME { probe NAME(TYPE NAME, …); … };`.
-Out:     the declared probes; the text of a stub that gives pyusdt.load() of the file a type.
-Always:  a mistake is a ValueError with the file's name and the line.  Comments and lines that begin with # are passed
-         over; names and types are checked where the probes are made.
+A file has one `provider NAME { probe NAME(TYPE NAME, …); … };`. A stub gives pyusdt.load() of the
+file a type.
+
+- An error is a ValueError with the file's name and the line.
+- Comments and lines that begin with # are skipped. Names and types are checked where the probes
+  are made.
 """
 
 from __future__ import annotations

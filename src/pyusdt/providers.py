@@ -1,10 +1,12 @@
-"""Providers of the application's own, at run time: `Provider("shop").probe("order-placed", int, str)`.
+"""Providers of the application, at run time: `Provider("shop").probe("order-placed", int, str)`, or
+a provider file in D.
 
-In:      names and types of arguments, or a provider file in D.
-Out:     Probe objects, which every tracer of USDT probes sees in an object in the user's cache, and the embedded
-         engine by itself.
-Always:  the same names and types give the same object in every process of the user; a probe is made once.
-         Loaded by who uses it only.
+USDT tracers see such a Probe in an object in the user's cache, the embedded engine sees it
+directly.
+
+- The same names and types give the same object in every process of the user. A probe is made
+  once.
+- The module is loaded when it is used.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Tags: a text that every event of the present context carries, as in OTP's dyntrace.
+"""Tags: a text that every event of the current context carries, as in OTP's dyntrace.
 
-Always: a tag belongs to the context (contextvars), so asyncio tasks, asyncio.to_thread and copy_context()
-inherit it and other threads do not; it is encoded once, when put, and read only while a tracer listens.
-put_tag() and get_tag() are in _core_c/module_methods.c; how spread_tag() carries a tag further is in _tag_propagation.py.  This module is
-loaded when one of its names is used, _tag_propagation.py with the first spread_tag().
+- A tag belongs to the context (contextvars): asyncio tasks, asyncio.to_thread and copy_context()
+  inherit it, other threads do not.
+- It is encoded once, when it is set, and read only while a tracer listens.
+
+put_tag() and get_tag() are in _core_c/module_methods.c, the propagation of spread_tag() is in
+_tag_propagation.py. This module is loaded when one of its names is used, _tag_propagation.py with
+the first spread_tag().
 """
 
 from ._core import encode_tag, tag_variable

@@ -1,8 +1,8 @@
-"""The buckets of the distributions: where each begins.
+"""The buckets of distributions: the bounds of each, in the order in which they are stored and
+printed.
 
-In: the constant parameters of lquantize() and llquantize().  Out: numbers for the compiler, which finds
-a value's bucket, and for the consumer, which prints them.
-Always: both see the same buckets, in the order in which they are printed and stored.
+The compiler, which finds a value's bucket, and the consumer, which prints the counts, both read
+this file. The parameters are the constants of lquantize() and llquantize().
 """
 
 from __future__ import annotations

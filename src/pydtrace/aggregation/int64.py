@@ -1,7 +1,7 @@
-"""The arithmetic of aggregations: on the 64-bit words that an engine keeps for a key.
+"""Arithmetic on the 64-bit words that an engine keeps for a key of an aggregation.
 
-In: integers, or the bytes of a map's element.  Out: integers.  Always: as dtrace computes, which divides towards zero, and sums
-wrap at 64 bits, as everywhere in D.
+- As in dtrace, division rounds towards zero.
+- Sums wrap at 64 bits, as everywhere in D.
 """
 
 from __future__ import annotations

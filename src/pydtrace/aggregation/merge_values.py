@@ -1,8 +1,10 @@
-"""Values of aggregations merged: those of sessions, processes and hosts, and what came of a value between two looks.
+"""Merge the values of aggregations: of sessions, processes and hosts, and of two looks at one value.
 
-In: aggregating functions (dlang/builtins/aggregation_base.py), words as an engine keeps them.  Out: words, also as lines of JSON have them
-(docs/guide/json.md, schema 2; hosts/merged_aggregations.py reads these).  Always: what several counted, merged, is what one would have counted
-that saw it all; who merges values does it here.
+Values are words, as an engine keeps them and as lines of JSON have them (docs/guide/json.md,
+schema 2).
+
+- Values merged are the value that one session would have that had seen all events.
+- No other file merges values.
 """
 
 from __future__ import annotations

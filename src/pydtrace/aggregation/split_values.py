@@ -1,7 +1,8 @@
-"""Aggregations whose values have two elements in a map: what is below 0 and what is not (Aggregating.is_split).
+"""Aggregations with two map elements for a value: one for what is below 0, one for the rest
+(Aggregating.is_split).
 
-In: what an engine's map holds.  Out: the aggregation's items; the keys of the map.
-Always: such a map's key ends with a word, 0 or, of the half below 0, 1; a half that nothing came to is not there.
+- The key of such a map ends with a word: 1 for the half below 0, else 0.
+- A half without values has no element.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The standard streams of a command that was started with some of them closed.
 
-Always: no file of ours gets the descriptor of a closed stream, so that nothing printed can end in that file.
+- No file gets the descriptor of a closed stream, so that no output can end in that file.
 """
 
 from __future__ import annotations

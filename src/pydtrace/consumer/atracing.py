@@ -1,6 +1,6 @@
 """The consumer API for asyncio: trace() with `async with` and `async for`.
 
-Always: the event loop is not blocked; what takes time (opening, the end) runs in a thread.
+- The event loop is not blocked: what takes time (open, end) runs in a thread.
 """
 
 from __future__ import annotations

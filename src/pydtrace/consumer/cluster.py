@@ -1,9 +1,11 @@
-"""What dask.py and ray.py share: one script on all hosts of a cluster that runs Python for whoever asks, one answer.
+"""What dask.py and ray.py share: trace all hosts of a cluster with one script.
 
-In: a Cluster, which knows its hosts and runs a coroutine on one; a script.  Out: an api.Tracing.
-Always: one tracer a host, a process of its own (main(), which starts pydtrace --serve): nothing runs in the
-cluster's own processes but a coroutine that carries bytes to it, whichever carrier of that host is there.  A carrier that goes takes nothing
-along; what was carried once is not carried again, since both sides count bytes.  A tracer that nobody asks for _IDLE seconds ends.
+A Cluster knows its hosts and runs a coroutine on one of them; the result is a Tracing.
+
+- Each host has one tracer, a process of its own (main(), which starts pydtrace --serve). In the
+  cluster's processes only a coroutine runs that carries bytes to it.
+- A carrier may end at any time: both sides count bytes, so nothing is lost or carried twice.
+- A tracer that nobody asks for _IDLE seconds ends.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Dask: one script on all hosts of a cluster, one answer.
+"""Trace all hosts of a Dask cluster with one script.
 
     import pyusdt.dask
     with pyusdt.dask.trace(client, 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6), host] = quantize(arg3); }') as t:
         compute()
     print(t.aggregations[""])
 
-In: a distributed.Client that is not asynchronous; a script.  Out: an api.Tracing, whose hosts are the machines that the workers run on.
-Always: bytes are carried by a coroutine in a worker (Client.run); Dask itself is not imported.  The rest is cluster.py's.
+The client is a distributed.Client that is not asynchronous. The hosts are the machines that the
+workers run on.
+
+- A coroutine in a worker (Client.run) carries the bytes. Dask itself is not imported. The rest is
+  in cluster.py.
 """
 
 from __future__ import annotations

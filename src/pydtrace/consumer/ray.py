@@ -1,4 +1,4 @@
-"""Ray: one script on all hosts of a cluster, one answer.
+"""Trace all hosts of a Ray cluster with one script.
 
     import pyusdt.ray, ray
     ray.init(address="auto")
@@ -6,9 +6,12 @@
         compute()
     print(t.aggregations[""])
 
-In: the cluster that ray.init() has connected to; a script.  Out: an api.Tracing, whose hosts are the addresses of the nodes.
-Always: bytes are carried by an actor a node, which takes no processor from Ray's schedule, and is made anew where it was lost; of nodes of one
-address one is asked, since one tracer sees all processes there.  The rest is cluster.py's.
+The cluster is the one that ray.init() has connected to. The hosts are the addresses of its nodes.
+
+- An actor on each node carries the bytes. It takes no processor from Ray's schedule, and is made
+  anew if it was lost.
+- Of several nodes with one address one is asked, since one tracer sees all processes there. The
+  rest is in cluster.py.
 """
 
 from __future__ import annotations

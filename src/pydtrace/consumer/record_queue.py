@@ -1,10 +1,11 @@
-"""What stands between a tracing and the API's user: the queue that is its sink, and the thread that drives it.
+"""The queue between a tracing and the API's user, and the thread that drives the tracing.
 
-In: what opens a driver.  Out: batches of decoded records, snapshots of maps and counters.
-Always: nobody but the thread touches the engine, from its making to its end, so that no signal comes between two steps of that; at most
-`limit` records wait (and one poll's more); while the queue is full the engine is not polled, so that its rings fill and count what they
-drop; end() has run and the engine is closed when `over` is true, whatever happened; when the interpreter ends, all tracings end before
-its threads are stopped.
+- Only this thread uses the engine, from its creation to its end, so that no signal interrupts
+  that.
+- At most `limit` records wait, and those of one poll more. While the queue is full the engine is
+  not polled; its rings fill and count what they drop.
+- When `over` is true, end() has run and the engine is closed, whatever happened.
+- When the interpreter ends, all tracings end before its threads are stopped.
 """
 
 from __future__ import annotations

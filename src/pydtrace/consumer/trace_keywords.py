@@ -1,6 +1,7 @@
-"""What keywords trace(), watch(), atrace() and awatch() take, for type checkers.
+"""The keywords of trace(), watch(), atrace() and awatch(), for type checkers.
 
-Always: the options are those of options.py that are not refused: tests/api/test_api_types.py compares.
+- The options are those of options.py that are not refused: tests/api/test_api_types.py compares
+  them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""The consumer API: trace processes with a D script and take what it records as Python objects.
+"""The consumer API: trace processes with a D script and get what it records as Python objects.
 
     with pyusdt.trace('pyusdt*:::user_trace-i4s4 { printf("n=%d", arg2); @[arg2] = count(); }', pid=1234) as t:
         for rec in t:
             print(rec.probe.name, rec.time, rec["n"])
         print(t.aggregations[""])
 
-In: a script and what to trace.  Out: Record objects in time order, snapshots of the aggregations.
-Always: leaving the block switches the probes off and fires END; what was recorded up to there can still be read.
-Between the engine and the reader stand at most `buffer` records: a reader that does not keep up lets the rings fill,
-and what they then lose is counted in `drops` and warned of.  One thread of ours does all that touches the engine.
+Records come in the order of time; aggregations are snapshots.
+
+- The end of the block disables the probes and fires END. What was recorded by then can still be
+  read.
+- At most `buffer` records wait between the engine and the reader. If the reader is too slow the
+  rings fill; what they lose is counted in `drops` and warned of.
+- One thread does all that uses the engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which clauses watch() makes of the names of probes.
+"""Make the clauses that watch() traces of the names of probes.
 
-In: names of probes; the processes that are traced, where these are known.  Out: a Clause for each probe whose arguments its process
-tells, else for each name.  Always: an argument has the name that it was declared with, or arg0, arg1 …; a string is a text.
+There is a Clause for each probe whose arguments its process publishes, else for each name.
+
+- An argument has the name that it was declared with, or arg0, arg1 …; a string is a str.
 """
 
 from __future__ import annotations

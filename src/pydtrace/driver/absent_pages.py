@@ -1,7 +1,8 @@
-"""Pages that were not in memory when a probe of the kernel engine read them: reading them from outside brings them in.
+"""Bring in pages that were not in memory when a probe of the kernel engine read them, so that later
+firings find them.
 
-In: the process and the address of a fault.  Out: nothing; later firings find the page.
-Always: a page is read once; whoever makes its reader wait (untrusted/io_worker.py) is left alone; one byte is read, and forgotten.
+- A page is read once: one byte, which is discarded.
+- A process that makes its reader wait is not read again (untrusted/io_worker.py).
 """
 
 from __future__ import annotations

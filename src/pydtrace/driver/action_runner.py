@@ -1,8 +1,10 @@
-"""What actions do that are not printing a record (sinks leave it to us), and what they do it with.
+"""Run the actions that do more than print a record.
 
-In: a program.Action and its record.  Out: what its row's perform() makes of the sink, the aggregations and the world outside.
-Always: what an action does is in its row (dlang/builtins/); here is what it can do.  An action is done where it stands among
-the record's others; what fails is told as dtrace does, and tracing goes on.
+A row of dlang/builtins/ says what an action does, in perform(); this file has the operations that
+it may use.
+
+- An action runs in its place among the other actions of the record.
+- A failure is reported as dtrace does, and tracing goes on.
 """
 
 from __future__ import annotations

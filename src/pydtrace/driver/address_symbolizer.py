@@ -1,9 +1,9 @@
-"""Names for addresses: stacks, usym() and its like, %a, %A and %k.
+"""Names for addresses in records and keys: stacks, usym() and its like, %a, %A and %k.
 
-In: raw addresses out of records and keys, and the process they belong to.  Out: text, dtrace's own; of keys that print
-alike one that stands for all of them.
-Always: a process that has ended, a file that can not be read or is damaged costs the name, never the record: then the
-address is printed.  A process's map is read again where an address lies in none of its files.
+- The text is dtrace's. Keys that print alike are one key.
+- Where a process has ended, or a file cannot be read or is damaged, the address is printed; the
+  record is never lost.
+- The map of a process is read again if an address is in none of its files.
 """
 
 from __future__ import annotations

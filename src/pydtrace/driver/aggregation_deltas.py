@@ -1,10 +1,11 @@
-"""What came into the aggregations between two looks: what a host sends to who merges.
+"""What was added to the aggregations between two looks: what a host sends to the coordinator.
 
-In: aggregates.Aggregates of an engine that nobody else clears.  Out: {key: words} by aggregation; merged with those of all looks before
-they are what one session has counted (aggregation/merge_values.py).
-Always: nothing comes twice, nothing is left out: where the engine stands still between two calls, the elements are taken out of its
-maps, which so never fill up; where the kernel counts on (it would add to an element that is being taken out) they stay, and what was
-there at the look before is subtracted.
+The result is {key: words} for each aggregation; merged with those of all looks before, it is what
+one session would have counted (aggregation/merge_values.py).
+
+- Nothing is sent twice or left out. Where the engine stands still between two calls the elements
+  are taken out of its maps, which so never fill. Where the kernel goes on counting they stay, and
+  the values of the last look are subtracted.
 """
 
 from __future__ import annotations

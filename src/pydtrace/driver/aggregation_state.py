@@ -1,8 +1,9 @@
-"""The program's aggregations while tracing runs: what clear(), trunc() and normalize() do to them.
+"""The program's aggregations while tracing runs, and what clear(), trunc() and normalize() do to
+them.
 
-In: the engine, whose maps have the values; actions on aggregations, as their records come.  Out: entries
-to print, and text.  Always: what was never assigned prints nothing, what was cleared prints as empty; keys that
-print alike are one, be they of several processes, before anything is sorted, truncated or normalized.
+- What was never assigned prints nothing; what was cleared prints as empty.
+- Keys that print alike are one, also those of several processes, before anything is sorted,
+  truncated or normalized.
 """
 
 from __future__ import annotations

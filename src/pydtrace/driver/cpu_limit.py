@@ -1,9 +1,10 @@
-"""What tracing costs this process, against what its user allows (-x maxcpu).
+"""What tracing costs in processor time, against the limit that the user sets (-x maxcpu).
 
-In: the times at which it is asked, and each user's part of the work.  Out: users who are cut off; whether the bound was passed, and by what.
-Always: judged over whole windows, so that a start or a burst alone ends nothing.  Other users' processes do not end the tracing: while
-the whole is over the bound and the tracer's own part is not, the user who costs most is cut off.  The traced programs' part is not in
-it: they pay for each event themselves; but what the kernel engine's programs take there is, where a policy bounds the run.
+- Whole windows are judged, so that the start or a burst alone ends nothing.
+- Processes of other users do not end the tracing: if the whole is over the limit and the tracer's
+  own part is not, the user who costs most is not traced any more.
+- The traced programs pay for each event themselves, and that is not counted; what programs in the
+  kernel cost there is, where a policy limits the run.
 """
 
 from __future__ import annotations

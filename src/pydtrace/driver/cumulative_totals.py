@@ -1,9 +1,13 @@
-"""What an aggregation has ever held: clear() and trunc() of the script take nothing away.
+"""What an aggregation has held since tracing began, whatever clear() and trunc() of the script
+remove.
 
-In: snapshots of what an aggregation holds, and, just before that goes, of what clear() or trunc() takes out of it
-(Aggregates.on_removal).  Out: {labels: value}, with at most LIMIT labels; what is of further ones is under None, merged exactly.
-Always: labels are text, and keys with the same are one; labels that have once been there by themselves stay so; the sums of what is
-given out never fall, unless the aggregating function's do.
+Snapshots of an aggregation come in, and what clear() or trunc() is about to remove
+(Aggregates.on_removal). At most LIMIT labels are kept; what belongs to others is under None,
+merged exactly.
+
+- Labels are text. Keys with the same labels are one.
+- Labels that had a row of their own keep it.
+- Sums never fall, unless those of the aggregating function do.
 """
 
 from __future__ import annotations

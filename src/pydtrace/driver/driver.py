@@ -1,11 +1,12 @@
-"""The one loop of all tracing: a compiled program in, a sink fed, until everything is over.
+"""The loop of all tracing: it runs a compiled program on an engine and feeds a sink until all is
+over.
 
-In: options, engine.Targets, a program, a sink (sink.py).  Out: calls of the sink, in dtrace's order: BEGIN, the command starts,
-records as they come, END, the aggregations.
-Always: what may not be traced is refused before anything fires; every record is shown or counted; a speculation's records come
-where it was committed; close() undoes all that was made, whatever happened before.
+The sink's calls come in dtrace's order: BEGIN, the start of the command, records, END, the
+aggregations. run() traces until it is over; step() as long as the caller likes.
 
-Who uses it has the time: run() traces until it is over, step() as long as the caller likes.
+- What may not be traced is refused before anything fires.
+- Every record is shown or counted. Records of a speculation come where it was committed.
+- close() undoes all that was made, whatever happened before.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Text that is not printed as it is recorded: printa() with a format, the command of system(), the name
-of freopen(), printf() with addresses in it.
+"""Text that is formatted here and not where a record is printed: printa() with a format, the command
+of system(), the name of freopen(), printf() with addresses.
 
-In: a program, records and aggregations' rows.  Out: bytes.
-Always: formats are C's business (c/format/formatter.h): each such action is a clause of its own in a second table,
-and what it formats is a record, an aggregation's row made to look like one.
+- C formats the text (c/format/formatter.h): each such action is a clause in a second table, and
+  its input is a record, or an aggregation's row in the shape of one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""What profile-n sees on the embedded engine: the Python stacks of a process's threads, read from outside.
+"""profile-n of the embedded engine: the Python stacks of a process's threads, read from outside.
 
-In: process ids, how many frames are wanted.  Out: for each thread that runs (or of all, with -x profilewall) its id, the words of
-its stack (engine/language_frames.py), and who works there, where that is wanted (remote_python/thread_arg0.py).
-Always: nothing is done in the process, which is neither stopped nor signalled; names are read at each look anew, so those of code that
-was freed are right or absent; why a process can not be read is said once; a process of another user is not read, since it could make
-the reader wait for ever.
+For each running thread (with -x profilewall for all) there are its id, the words of its stack
+(engine/language_frames.py), and who works there (remote_python/thread_arg0.py).
+
+- Nothing is done in the process, which is neither stopped nor signalled.
+- Names are read anew at each look, so those of freed code are right or absent.
+- The reason why a process cannot be read is reported once.
+- A process of another user is not read, since it could make the reader wait for ever.
 """
 
 from __future__ import annotations

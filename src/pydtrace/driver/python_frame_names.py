@@ -1,8 +1,10 @@
-"""The interpreters whose stacks programs in the kernel walk: where they are, and what their functions are called.
+"""The interpreters whose stacks programs in the kernel walk: where they are, and the names of their
+functions.
 
-In: process ids, words of frames (unwind/python_frame_words.py).  Out: what the programs' map says of a process, texts of frames.
-Always: processes are read by a thread of its own, so that one that makes its reader wait stops no tracing: it is left alone then, and
-said; names are read when a stack is first seen, and again while it is seen, so that a function in whose place another one came is told.
+- A thread reads the processes, so that one that makes its reader wait stops no tracing; it is
+  reported and not read again.
+- Names are read when a stack is first seen, and again while it is seen, so that a function in the
+  place of another is noticed.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
-"""What a tracing feeds: the protocol between the driver and whatever shows, writes or keeps what is traced.
+"""The protocol between the driver and what shows, writes or keeps a trace.
 
-In: the calls of driver.Driver, in this order:
-    begin(info)             once, before BEGIN fires; what a sink lacks (a module, a file) it says here
-    records(buffer)         a buffer of whole records (program/program.py), again and again: a sink that wants speed hands it to C
+The driver calls, in this order:
+
+    begin(info)             once, before BEGIN fires; here a sink raises for what is missing (a module, a file)
+    records(buffer)         a buffer of whole records (program/program.py), again and again: a fast sink hands it to C
                             (sinks/dtrace_text_sink.py), one that wants values decodes it (results/records.py)
-    notice(), drop()        as it comes about: warnings, what an action could not do, losses
-    text(), reopen(), truncate(), option_changed()      while records() runs, from info.actions, where a record has such an action
-    pause()                 Ctrl-C came; and once when the records are over
+    notice(), drop()        when they happen: warnings, what an action could not do, losses
+    text(), reopen(), truncate(), option_changed()      during records(), from info.actions, where a record has such an action
+    pause()                 at Ctrl-C; and once when the records are over
     snapshot(aggregates)    once, when the records are over, unless the user is in a hurry
-    end(status)             the last of a tracing that nothing broke off; not where the user is in a hurry
+    end(status)             the last call of a tracing that was not broken off; not where the user is in a hurry
     close()                 once, whatever happened
-Out: whatever the sink makes of it.
-Always: all calls come from one thread, but begin(), which may come from another before; a sink needs no engine: a test makes an
-Info of its own.
+
+- One thread makes all calls but begin(), which another may make before.
+- A sink needs no engine: a test makes an Info of its own.
 """
 
 from __future__ import annotations

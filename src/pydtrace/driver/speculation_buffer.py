@@ -1,8 +1,7 @@
-"""Records that a speculation holds back.
+"""Hold back the records of speculations until they are committed or discarded.
 
-In: buffers of records, as engines give them.  Out: the records that are to be printed, in order.
-Always: what a commit releases comes where the commit was; what finds no room (specsize) is lost and
-counted; what nothing released is never printed.
+- The records of a commit come where the commit was.
+- What finds no room (specsize) is lost and counted. What nothing committed is never printed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,14 @@
-"""Where the code of processes is, and the tables of its files, for programs in the kernel that walk native stacks.
+"""Load the places of code of processes, and the unwind tables of its files, for programs in the
+kernel that walk native stacks.
 
-In: process ids, paths of files.  Out: what the programs' maps say of them (unwind/unwind_rows.py).
-Always: processes and files are read by a thread of its own, each file's tables once; what makes its reader wait is left alone; how many rows
-and files there are together is bounded, strangers' have at most half of the rows, and each stranger half of what the others have left.  A
-file is its owner's, root's that of whoever runs it first.  What is left out is walked by frame pointers, and can be told.
+The maps of these programs have the layout of unwind/unwind_rows.py.
+
+- A thread reads processes and files, each file's tables once. What makes it wait is not read
+  again.
+- The number of rows and files is bounded: users other than root have at most half of the rows
+  together, and each of them half of what the others leave. A file counts for its owner; root's
+  counts for the first who runs it.
+- What is left out is walked by frame pointers, and reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""How addresses are shown that have names: stacks, usym() and its like, %a, %A and %k.
+"""The text of addresses with names: stacks, usym() and its like, %a, %A and %k, in dtrace's form.
 
-In: the bytes of a types.Stack or types.Symbol; who knows the names.  Out: text, dtrace's own.
-Always: what a traced program's files call their code can not command a terminal.
+- Names from a traced program's files are escaped.
 """
 
 from __future__ import annotations

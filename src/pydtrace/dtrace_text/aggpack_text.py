@@ -1,7 +1,7 @@
-"""The tables of whole aggregations: agghist, a bar beside each count; aggpack, each distribution in one line.
+"""The tables of -x agghist, a bar for each count, and -x aggpack, a line for each distribution.
 
-In: an AggDef, its sorted Rows, a Style.  Out: bytes.  Always: as dtrace prints them on illumos, FreeBSD and macOS; the one on
-Linux has neither.  What has no such table (other functions, a count without a key) is not this module's business.
+- They are those of dtrace on illumos, FreeBSD and macOS; the one on Linux has neither.
+- What has no such table (other functions, a count without a key) is printed elsewhere.
 """
 
 from __future__ import annotations

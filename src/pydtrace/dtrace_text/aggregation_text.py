@@ -1,10 +1,7 @@
-"""Aggregations to text: what dtrace prints for them at the end of tracing, and what printa() prints.
+"""Aggregations as dtrace prints them at the end of tracing and by printa().
 
-In: aggregation definitions (dlang.program.AggDef), each with its (key bytes, value bytes) as the
-program's maps hold them.  Out: bytes, dtrace's own, or rows in dtrace's order.  Always: the order of the
-input does not matter.
-
-Keys compare as dtrace compares them: integers of any type as unsigned, strings by their bytes.
+- The order of the input does not matter.
+- Keys compare as in dtrace: integers of any type as unsigned, strings by their bytes.
 """
 
 from __future__ import annotations

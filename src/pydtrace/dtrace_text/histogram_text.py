@@ -1,7 +1,6 @@
-"""How distributions are drawn: bars beside counts.
+"""Distributions as dtrace prints them: bars and counts.
 
-In: the counts of buckets, with what stands for each (dlang/builtins/distribution_aggregations.py).  Out: bytes, ranks.
-Always: the text is dtrace's.  normal: what normalize() said, else 1; zoom: the option aggzoom.
+normal is the divisor of normalize(), else 1; zoom is the option aggzoom.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What print() shows: a value in memory with its types and its members' names, and the same as plain Python data.
+"""What print() prints: a value in memory with its types and the names of its members, and the same
+as plain Python data.
 
-In: a type (program/d_types.py), the bytes that a record holds of such a value, the address that they were read at.
-Out: dtrace's text, or int, str, list and dict.
-Always: no byte behind the given ones is looked at; members that are all zeros are not shown in the text, as in dtrace, and
-are in the data.
+- No byte outside of the given ones is read.
+- Members that are all zeros are left out of the text, as in dtrace, and are in the data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Lines on the standard error: run-time errors and drops, in dtrace's words.
+"""Lines for the standard error, in dtrace's words: run-time errors (fault records) and drops
+(Engine.drops()).
 
-In: fault records (program/program.py), and what Engine.drops() counts.  Out: text without the program's
-name and without a newline.  Always: each fault is told or counted.
+The lines have neither the program's name nor a newline.
+
+- Each fault is reported or counted.
 """
 
 from __future__ import annotations

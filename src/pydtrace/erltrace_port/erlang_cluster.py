@@ -1,7 +1,8 @@
 """The nodes of an Erlang cluster as the hosts of one tracing.
 
-In: the socket of erltrace_cluster.erl, the nodes that are there, each with its operating system process.  Out: engine.remote's Request.
-Always: a connection names a node, and then is the line to its pydtrace --serve; which process a node is now is known when it is asked.
+- erltrace_cluster.erl names a node on its socket; the connection is then the line to the pydtrace
+  --serve of that node.
+- Which process a node is, is asked when the tracing begins.
 """
 
 from __future__ import annotations

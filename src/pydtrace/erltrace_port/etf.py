@@ -1,10 +1,11 @@
-"""Erlang's External Term Format, as far as erltrace and its port speak it.
+"""Encode and decode Erlang's External Term Format, as far as erltrace and its port use it.
 
-In: bytes of a term, with the version byte 131; Python values.  Out: the one as the other.
     integer <-> int, float <-> float, atom <-> Atom, binary <-> bytes, list -> list, tuple <-> tuple, map <-> dict;
     a float that Erlang does not have becomes one of the atoms nan, infinity, '-infinity';
-    a str becomes an Erlang string (a list of code points), a list of bytes comes as one: a str.
-Always: what is not read is refused with ValueError; nothing is read beyond the bytes that are there.
+    a str becomes an Erlang string (a list of code points), a list of bytes is read as a str.
+
+- Raises ValueError for what it does not read. Nothing is read beyond the end of the bytes.
+
 Source: "External Term Format" of the ERTS guide.
 """
 

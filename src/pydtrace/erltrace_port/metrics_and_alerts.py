@@ -1,9 +1,11 @@
-"""Metrics and alerts for erltrace, beside what is recorded: the same that --metrics and --alert make, as terms.
+"""Metrics and alerts for erltrace, as terms: the same that --metrics and --alert make.
 
-In: what a sink is given (driver/sink.py); lines of a mapping (sinks/metrics/metric_config.py); names of clauses.
-Out: Meter.read_families(): [{Name, Kind, Help, [{Labels, Value}]}], Value: a number, {histogram, [{Le, Count}], Count, Sum} or
-{summary, [{Quantile, Number}], Count, Sum}, a sum that nobody knows is `undefined`.  Notes.take_note(): a note (docs/guide/alerts.md) as a map.
-Always: all text is binaries; nothing here waits for Erlang.
+Meter.read_families() gives [{Name, Kind, Help, [{Labels, Value}]}]. Value is a number,
+{histogram, [{Le, Count}], Count, Sum} or {summary, [{Quantile, Number}], Count, Sum}; an unknown
+sum is `undefined`. Notes.take_note() gives a note (docs/guide/alerts.md) as a map.
+
+- All text is binaries.
+- Nothing here waits for Erlang.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
-"""`pydtrace --erlang-port`: the program behind erltrace's port.  erlang_nif/src/erltrace_server.erl talks to it.
+"""`pydtrace --erlang-port`: the program behind erltrace's port, with which
+erlang_nif/src/erltrace_server.erl communicates.
 
-In, on the standard input: frames of 4 bytes of length and a term of the External Term Format:
+Standard input: frames of 4 bytes of length and a term of the External Term Format:
     {start, #{target => Pid, pids => [Pid], command => [Word] | none, buffer => N, strict => boolean(),
               metrics => [Line] | none, alerts => [Clause],
-              cluster => {Socket, [{Name, Pid}]} | none}}     first, once; nodes has all of them, as they are now
+              cluster => {Socket, [{Name, Pid}]} | none}}     first, once; the list has all nodes, as they are now
     {Tag, watch}: begins what `metrics` and `alerts` ask for; answered
     {Tag, Command}: setopt, compile, go, consume, walk, stop, snapshot; answered
     {stream, Milliseconds | infinity, Batch}, {credit, N}, {nodes, [{Name, Pid}]}: not answered
-Out, on the standard output, framed likewise:
+Standard output, in the same frames:
     {reply, Tag, Result}
     {records, [Item], Lost}, {aggregations, [{Name, Rows}]}     each costs a credit of the stream
     {metrics, [Family]}, {alert, Note}     likewise, where they were asked for; metrics in the place of aggregations
     {over, State, Status}     the stream's end: all that was recorded has been sent
-Always: it ends when its input does, with everything undone; what is wrong with a command is its answer; its memory is
-bounded by `buffer`, whatever Erlang does.
+
+- The program ends when its input does, with everything undone.
+- An error in a command is its answer.
+- Memory is bounded by `buffer`, whatever Erlang does.
 """
 
 from __future__ import annotations

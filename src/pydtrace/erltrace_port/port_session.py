@@ -1,8 +1,8 @@
-"""One tracing as erltrace drives it: options, a script, then the engine, step by step.
+"""One tracing as erltrace drives it: options, a script, then the engine step by step.
 
-In: commands' arguments; time (poll).  Out: terms, in `queue`; aggregations.
-Always: at most `limit` terms wait; what is over is counted in `lost` and no more; the engine is closed by close(),
-whatever happened before.  Unlike the API's Queue nothing waits for the reader: aggregations go on while he is slow.
+- At most `limit` terms wait in `queue`; further ones are counted in `lost`.
+- close() closes the engine, whatever happened before.
+- Unlike the API's queue it waits for no reader: aggregations go on while the reader is slow.
 """
 
 from __future__ import annotations

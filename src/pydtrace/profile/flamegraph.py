@@ -1,8 +1,10 @@
-"""A profile as a flame graph: one SVG file that needs nothing else, in which a browser searches and zooms.
+"""A profile as a flame graph: one SVG file, complete in itself, in which a browser searches and
+zooms.
 
-In: a profile.stack_profile.Profile.  Out: SVG.  Always: what a process calls itself is text, never markup or script; a box is as wide as its share
-of the samples; what is narrower than SMALLEST is left out, with what stands on it, and so are the innermost rows behind MOST boxes.  Children stand in the order of their names, so two
-graphs of one program can be compared.
+- What a process calls itself is text, never markup or script.
+- A box is as wide as its share of the samples. What is narrower than SMALLEST is left out with
+  what stands on it, and so are the innermost rows beyond MOST boxes.
+- Children stand in the order of their names, so that two graphs of one program can be compared.
 """
 
 from __future__ import annotations

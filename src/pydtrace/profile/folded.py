@@ -1,7 +1,7 @@
-"""A profile as folded stacks: a line a stack, for flamegraph.pl, speedscope, inferno and grep.
+"""A profile as folded stacks, for flamegraph.pl, speedscope, inferno and grep: sorted lines
+"thread;outermost;…;innermost samples".
 
-In: a profile.stack_profile.Profile.  Out: "thread;outermost;…;innermost samples" lines, sorted.  Always: no name has a semicolon or an end of a
-line in it, so every line reads back.
+- No name contains a semicolon or a newline, so every line can be read back.
 """
 
 from __future__ import annotations

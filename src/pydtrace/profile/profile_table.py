@@ -1,6 +1,7 @@
-"""A profile as a table for a terminal: the functions with most of the time, and what the samples are worth.
+"""A profile as a table for a terminal: the functions with most of the time, and the quality of the
+samples.
 
-In: a profile.stack_profile.Profile.  Out: text.  Always: what was missed, torn or left out is said.
+- Missed, torn and left out samples are reported.
 """
 
 from __future__ import annotations

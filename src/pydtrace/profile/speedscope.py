@@ -1,7 +1,10 @@
-"""A profile as speedscope's file (www.speedscope.app): a sampled profile for each thread that is told apart.
+"""A profile in the format of speedscope (www.speedscope.app), with a sampled profile for each thread
+that is told apart.
 
-In: a profile.stack_profile.Profile.  Out: an object for JSON.  Always: weights are seconds, so that an hour of 97 Hz and a minute of 997 Hz can be
-compared; every sample is in it.  The format: file-format-spec.ts of speedscope, whose own schema accepts it.
+- Weights are seconds, so that an hour at 97 Hz and a minute at 997 Hz can be compared. Every
+  sample is in it.
+
+Source: speedscope's file-format-spec.ts, whose own schema accepts the result.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A profile: how often each stack was seen.
+"""A profile: how often each stack was seen, and how often each function, alone (self) and with its
+callees (total).
 
-In: stacks, samples that were wrong.  Out: counts of stacks, of functions alone (self) and with what they call (total).
-Always: every sample is counted, those that could not be read or found no room among them; no more is kept than ROOM frames of STACKS
-stacks, however many a process shows, nor more than SHOWN characters of what an output writes of them; names of threads (with what is told
-of them: tasks, tags) and of places have TEXT characters each.
+- Every sample is counted, also those that could not be read or found no room.
+- At most MAX_STACKS stacks and MAX_FRAMES frames are kept, however many a process shows, and at
+  most MAX_SHOWN characters are printed. Names of threads (with their tasks and tags) and of code
+  locations have MAX_TEXT characters each.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What dtrace's own buffers hold, so that sizes mean the same here as there.
+"""What dtrace's own buffers hold, so that sizes mean the same here.
 
-In: a program.Clause, sizes.  Out: bytes.  Source: asked of dtrace 2.0.7, whose buffers are perf's rings.
+Source: measured with dtrace 2.0.7, whose buffers are perf's rings.
 """
 
 from __future__ import annotations

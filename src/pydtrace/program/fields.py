@@ -1,7 +1,4 @@
-"""A field of a record or a key: where it lies and what it is.
-
-In: program.Data, bytes of a record.  Out: integers, strings, and Fields: what results/records.py reads a record by.
-"""
+"""A field of a record or a key: its place and its type, and how results/records.py reads its value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Floating-point values: their bits, and how they are shown.
+"""Floating-point values: their bits, their order, and their text.
 
-In: the bytes of a float or double, or a word that has its bits or its order.  Out: Python floats, text.
-Always: text is C's %g with as many digits as the float needs at most six of.
+- The text is that of C's %g, with up to six digits, as many as the value needs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The time that a tracing is at: now, or where it has come to in a recording.
+"""The time of a tracing in nanoseconds: now, or the place in a recording.
 
-In: nothing.  Out: nanoseconds as the records have them.  Always: now() never goes back.
+- now() never goes back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The values of aggregations: numbers that know what they were made of, and histograms.
 
-In: the words that an engine keeps for a key (dlang/builtins/aggregation_base.py).  Out: value objects.
-Always: values are immutable; merge() is exact: what two sessions counted, merged, is what one session would
-have counted that saw both, f(f(x0) ∪ f(x1)) = f(x0 ∪ x1).
+- Values are immutable.
+- merge() is exact: the values of two sessions, merged, are the value of one session that saw
+  both, f(f(x0) ∪ f(x1)) = f(x0 ∪ x1).
 """
 
 from __future__ import annotations

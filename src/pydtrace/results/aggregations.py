@@ -1,7 +1,6 @@
-"""Aggregations as the API shows them: mappings from key tuples to values.
+"""Aggregations as the API shows them: snapshots, mappings from key tuples to values.
 
-In: an aggregation's definition and what the engine's map holds.  Out: Aggregation, a snapshot.
-Always: a snapshot does not change; merging two gives a third.
+- A snapshot does not change; merging two gives a third.
 """
 
 from __future__ import annotations

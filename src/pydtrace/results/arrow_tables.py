@@ -1,8 +1,7 @@
-"""Records and aggregations as tables of Arrow's, with names, types and units; pandas and polars make theirs of them.
+"""Records and aggregations as Arrow tables, with names, types and units, for pandas and polars.
 
-In: Records and their program; a snapshot of an aggregation; the module pyarrow.  Out: schemas, pyarrow.Table.
-Always: integers stay integers, also where some are missing; what no column can hold (stacks, what print() shows, bytes that are no
-UTF-8) is JSON.
+- Integers stay integers, also where some are missing.
+- What no column can hold (stacks, the values of print(), bytes that are no UTF-8) is JSON.
 """
 
 from __future__ import annotations

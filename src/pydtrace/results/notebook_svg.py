@@ -1,7 +1,7 @@
-"""Histograms and aggregations as inline SVG, for notebooks.
+"""Histograms and aggregations as inline SVG for notebooks.
 
-In: a values.Histogram, a snapshot.Aggregation.  Out: HTML that needs nothing else: no script, no file.  Always: of a histogram it
-shows the buckets' bounds and counts, numbers only; keys, which are anybody's text, are escaped.
+- The HTML needs no script and no file.
+- Keys, which are anybody's text, are escaped.
 """
 
 from __future__ import annotations

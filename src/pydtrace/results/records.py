@@ -1,8 +1,10 @@
 """Records as the API shows them: what the data actions of one firing of a clause recorded.
 
-In: an engine's records (docs/internals/program.md) and the program they belong to.  Out: Record objects, fault texts, and the
-actions that do something.  Always: records are immutable; integers are int, strings str (bytes where they are not UTF-8),
-stacks tuples of names, addresses that D names str, what print() shows plain data (structured.data_of), other data bytes.
+The input is docs/internals/program.md's records; the output Record objects, the texts of faults,
+and the actions that do something.
+
+- Records are immutable. Integers are int, strings str (bytes where they are not UTF-8), stacks
+  tuples of names, addresses that D names str, the values of print() plain data, other data bytes.
 """
 
 from __future__ import annotations

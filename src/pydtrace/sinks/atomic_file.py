@@ -1,9 +1,10 @@
-"""A file that is at its place when it is whole, and not before.
+"""A file that appears at its path when it is complete.
 
-In: a path.  Out: where to write meanwhile, and an error that names the path.  Always: a file that is there already stays until
-the new one takes its place, whatever ends us; what is no file (a pipe, /dev/full) is written itself.  The name to write to can
-not be foreseen and is made anew, so that nobody who may write in the folder, /tmp say, has a link there; nor is another user's
-link in such a folder followed, whatever the kernel's fs.protected_symlinks says.
+- An existing file stays until the new one replaces it, whatever ends the process.
+- What is no regular file (a pipe, /dev/full) is written directly.
+- The temporary name cannot be foreseen and is created anew, so that nobody who may write in the
+  folder can have put a link there. A link of another user in such a folder is not followed,
+  whatever fs.protected_symlinks is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""dtrace's output: what pydtrace prints unless it is told otherwise.
+"""dtrace's output, byte for byte: what pydtrace prints by default.
 
-In: what a sink is given (driver/sink.py).  Out: text, byte for byte as dtrace prints it; run-time errors and losses on the
-standard error.  Always: records are printed by C (c/format/formatter.h); what it leaves to us is done where it stands among them.
+- C prints the records (c/format/formatter.h). What it leaves out is done in its place among them.
+- Run-time errors and losses go to the standard error.
 """
 
 from __future__ import annotations

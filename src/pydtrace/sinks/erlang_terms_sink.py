@@ -1,7 +1,8 @@
-"""What a program records, as the terms that erltrace gives (erlang_nif/src/erltrace.erl has their types).
+"""What a program records as the terms of erltrace (erlang_nif/src/erltrace.erl has their types), for
+etf.encode().
 
-In: what a sink is given (driver/sink.py); aggregations.  Out: values for etf.encode().
-Always: an action is one term, in the order of the script; what is printed by an action that is not data is a term too.
+- An action is one term, in the order of the script. What is printed by an action that is not data
+  is a term, too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""pydtrace --json=2: what is traced, as lines that several hosts' can be merged from.  docs/guide/json.md is the schema.
+"""pydtrace --json=2: what is traced as lines that those of several hosts can be merged with
+(docs/guide/json.md has the schema).
 
-In: what a sink is given (driver/sink.py).  Out: lines of JSON, each written whole: hello, then epochs, each of which ends with a
-heartbeat: records, faults, losses, and what came into the aggregations since the epoch before.
-Always: what the lines of all epochs say, merged, is what the engine has counted; an epoch that is not ended says so by the lack of its
-heartbeat.  What reads, clears, truncates or normalizes aggregations is not done here but by who merges: its record says what it is.
+There is a hello, then epochs: records, faults, losses, what was added to the aggregations since
+the last epoch, and a heartbeat.
+
+- The lines of all epochs, merged, are what the engine has counted. An epoch without a heartbeat
+  is incomplete.
+- The coordinator does what reads, clears, truncates or normalizes aggregations: a record says
+  what it is.
 """
 
 from __future__ import annotations

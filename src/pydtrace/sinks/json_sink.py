@@ -1,8 +1,8 @@
-"""pydtrace --json: what is traced, as one JSON object a line.  docs/guide/json.md is the schema.
+"""pydtrace --json: what is traced as lines of JSON, each written whole (docs/guide/json.md has the
+schema).
 
-In: what a sink is given (driver/sink.py).  Out: lines of JSON, each written whole.  Always: what dtrace's text would show is
-there: records, texts of printa(), losses, run-time errors, the aggregations at the end; messages go to the standard error as
-well.
+- What dtrace's text would show is there: records, texts of printa(), losses, run-time errors, the
+  aggregations at the end. Messages go to the standard error as well.
 """
 
 from __future__ import annotations

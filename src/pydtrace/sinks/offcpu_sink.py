@@ -1,8 +1,12 @@
-"""When the threads of a Python program do not run, for how long, and where: a profile of times that are measured, not of samples.
+"""How long, and where, the threads of a Python program do not run: a Profile of measured times, in
+microseconds.
 
-In: events of the kernel engine: a thread goes (with its stack), a thread comes.  Out: microseconds by stack, in a profile.stack_profile.Profile.
-Always: each wait is counted whole or not at all, and how many were not is told.  A thread that waited when tracing began has the stack that was
-read then, from outside; one that still waits at the end has waited until then.
+The events of the kernel engine are: a thread leaves a processor (with its stack), a thread comes
+back.
+
+- Each wait is counted whole or not at all; those that are not are reported.
+- A thread that waited when tracing began has the stack that was read then, from outside. One that
+  waits at the end has waited until then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where a command's text goes: a file descriptor, and the sinks that write to one.
+"""A command's output: a file descriptor, and the sinks that write to one.
 
-In: text.  Out: bytes in the file, or an error that names it.
-Always: what is written is out at once; notices go to the standard error, never into the file.
+- What is written is flushed at once. An error names the file.
+- Notices go to the standard error, never into the file.
 """
 
 from __future__ import annotations

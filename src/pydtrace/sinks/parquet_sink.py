@@ -1,8 +1,10 @@
-"""pydtrace --parquet FILE: records and aggregations as Parquet files.  docs/guide/json.md tells the columns.
+"""pydtrace --parquet FILE: records and aggregations as Parquet files (docs/guide/json.md has the
+columns).
 
-In: what a sink is given (driver/sink.py), and a path.  Out: FILE with the records, FILE's name with .aggregations with the rest.
-Always: at most one batch of records is held in memory; the files are whole when tracing ends, however it ends, and come to
-their places then (atomic_file.py).
+FILE has the records, the file with .aggregations in its name the rest.
+
+- At most one batch of records is in memory.
+- The files are complete however the tracing ends, and appear then (atomic_file.py).
 """
 
 from __future__ import annotations

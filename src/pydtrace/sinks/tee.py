@@ -1,8 +1,8 @@
-"""Several sinks for one tracing: one that shows what is traced, and others that only look on.
+"""Several sinks for one tracing: one that shows the trace, and others that only observe it.
 
-In: sinks (driver/sink.py).  Out: each call, to those whom it concerns.
-Always: those that look on come first, so that what the other does with a record (exit(), an output that is full) keeps nothing from
-them; text, messages and files are the other's alone.
+- The observers come first, so that what the other does with a record (exit(), an output that is
+  full) hides nothing from them.
+- Text, messages and files go to the other alone.
 """
 
 from __future__ import annotations

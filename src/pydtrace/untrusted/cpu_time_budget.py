@@ -1,8 +1,9 @@
-"""Time for work that a stranger can make last as long as he likes.
+"""A budget of processor time for work that an untrusted process can prolong.
 
-In: how many seconds at once, and one of how many after that.  Out: whether there is time left.
-Always: who has waited has no more than the first seconds again.  What is spent is the thread's time on a processor, so that a machine that
-is busy with other things takes nobody's.
+It has a number of seconds at once, and one second of a number of seconds after that.
+
+- Waiting gives no more than the first seconds again.
+- The thread's processor time counts, so that a busy machine takes nothing from the budget.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A thread that reads what strangers may make slow: processes' memory, files.
+"""A thread for reads that untrusted processes can slow down: their memory, and files.
 
-In: what is to be done, one after the other, each for a process.  Out: how much is open, whether it hangs; what is to be told.
-Always: nobody but the thread waits; who sees that it hangs leaves it alone with what it is at.  A user's processes and files take so much
-time and so many threads, then they are read no more: what a user does harms his own.
+- Only this thread waits. A caller that sees it hang leaves it alone.
+- The processes and files of a user have a limited time and number of threads; after that they are
+  not read any more, so that users harm themselves only.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The command line of a Python that pyusdt starts for itself, as root, in whatever folder and environment that may be.
+"""The command line of a Python that pyusdt starts for itself, also as root, in any folder and
+environment.
 
-In:      a program that imports from pyusdt; its arguments.
-Out:     the words of a command line.
-Always:  this package is imported from its full path; nothing is imported from the current folder, and no PYTHON… variable of the
-         environment has an effect (-I).  What else this process can import, the program can import, too: after the Python's own.
+- This package is imported from its full path. Nothing is imported from the current folder, and no
+  PYTHON… variable has an effect (-I).
+- The program can also import what this process can, after the Python's own modules.
 """
 
 from __future__ import annotations

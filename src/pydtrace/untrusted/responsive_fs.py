@@ -1,10 +1,10 @@
-"""Whether a path that a stranger has named can be looked at in time: it may lie on a file system that does not answer.
+"""Whether a path from an untrusted process can be read in time: its file system may not answer.
 
-In: paths, and the process that has named them.  Out: whether; what was given up.
-Always: where no file system is mounted but those that need nobody to answer, nobody is asked, and nothing costs.  Elsewhere root asks a process of
-its own, which is left alone if it does not answer: a look that hangs can not be ended, and would keep root's tracer from ending, too.
-Others do not ask: they look at what is their own.  Who answers the helper and not the tracer, an NFS server that means harm, say, is not
-met by this.
+- Where only file systems are mounted that need nobody to answer, nothing is asked. Elsewhere root
+  asks a process, which is left alone if it does not answer: a look that hangs cannot be ended,
+  and would keep root's tracer from ending.
+- Other users do not ask: they read their own files.
+- A file server that answers this process and then not the tracer is not met.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Opening files that a stranger may have put where they are, or may change while they are read.
+"""Open files that an untrusted user may have put where they are, or may change while they are read.
 
-In: a path.  Out: a descriptor of a regular file, to read() from, never to be mapped: a file that is cut under a mapping kills its
-reader.  Always: what is no regular file is not opened, since with a device or a pipe that alone does something; nobody is waited
-for (the other end of a pipe, the holder of a lease), and no terminal becomes ours.
+The result is a descriptor of a regular file, for read(). Never map it: truncating a mapped file
+kills the reader.
+
+- What is no regular file is not opened, since opening a device or a pipe can have an effect.
+- Nothing is waited for (the other end of a pipe, the holder of a lease), and no terminal becomes
+  the controlling one.
 """
 
 from __future__ import annotations

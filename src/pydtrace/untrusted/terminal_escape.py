@@ -1,8 +1,8 @@
-"""Words of strangers on a terminal: names out of files and processes that may be anybody's.
+"""Escape untrusted text for a terminal: names from files and processes that may be anybody's.
 
-In: text.  Out: the same, with an escape, as Python writes it, for each character that is none to be seen: control characters
-(a terminal obeys them, a newline forges a line) and what turns the direction of writing.  Bytes that were not UTF-8 (surrogates)
-stay: how they are written is the business of who writes them.
+Each character that is not printable gets an escape, as Python writes it: control characters (a
+terminal obeys them, a newline forges a line) and those that turn the direction of writing. Bytes
+that were not UTF-8 (surrogates) stay.
 """
 
 from __future__ import annotations

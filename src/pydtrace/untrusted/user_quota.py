@@ -1,7 +1,7 @@
-"""Users, and what of a thing that is bounded each of them may have.
+"""What part of a bounded resource each user may have.
 
-In: uids.  Out: how much is left for one.  Always: root may have all; another half of what the others have left, so that what is a user's own
-harms that user alone.
+- Root may have all. Another user may have half of what the others have left, so that users harm
+  themselves only.
 """
 
 from __future__ import annotations

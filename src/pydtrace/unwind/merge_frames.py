@@ -1,9 +1,10 @@
-"""Native frames and an interpreter's, of one thread, as one stack.
+"""Merge the native frames and the interpreter's frames of one thread into one stack, innermost
+first.
 
-In: texts of both, innermost first, the words of the interpreter's (unwind/python_frame_words.py).  Out: texts.
-Always: no frame of the interpreter's is left out: those of whose call no native frame is there, since the native stack could not be followed
-so far, stand behind it.  Native frames end where they lead to no file's code: frame pointers, by which the kernel follows them, may be
-anything where a program is built without.
+- No frame of the interpreter is left out. Those without a native frame for their call, where the
+  native stack could not be followed so far, come after it.
+- Native frames end where they lead to no file's code: frame pointers can be anything in a program
+  built without.
 """
 
 from __future__ import annotations

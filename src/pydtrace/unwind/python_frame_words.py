@@ -1,8 +1,10 @@
-"""What programs in the kernel and the tracer tell each other of an interpreter's stack: where it is, and a word a frame.
+"""What programs in the kernel and the tracer exchange about an interpreter's stack: its place, and a
+word for each frame.
 
-In: a layout of a CPython (c/pystack/cpython_offsets.h), words.  Out: bytes for the programs' map, what a word means.
-Always: a word of a frame has its highest bit set, which no address of a process has; each fits where an address does, so that a stack may
-have both.
+- The words of frames have the highest bit, which no address of a process has, so a stack may
+  contain both.
+
+The layouts of CPython are those of c/pystack/cpython_offsets.h.
 """
 
 from __future__ import annotations

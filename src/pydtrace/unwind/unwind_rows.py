@@ -1,11 +1,10 @@
-"""What programs in the kernel and the tracer tell each other of native stacks: rows of tables, where a process has which table.
+"""What programs in the kernel and the tracer exchange about native stacks: rows of unwind tables,
+and which table a process has where.
 
-In: numbers.  Out: bytes for the programs' maps, what they mean.
-Always: a row is two words of 4 bytes: where it begins, from the table's first address on, and a rule; up to the next row it holds.  Rules are
-of x86-64.
-
-A rule: its kind in the lowest KIND_BITS; SAVED_BITS: how many words below the frame's begin rbp was saved, 0 where it is the caller's; the rest:
-how many words above its register the frame begins.
+A row is two words of 4 bytes: where it begins, from the table's first address on, and a rule that
+holds up to the next row. A rule has its kind in the lowest KIND_BITS; SAVED_BITS: how many words
+below the frame's begin rbp was saved, 0 where it is the caller's; the rest: how many words above
+its register the frame begins. Rules are those of x86-64.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Probes in frameworks that know nothing of us: http:::request-done, db:::query-start … (docs/guide/frameworks.md).
+"""Probes in frameworks: http:::request-done, db:::query-start … (docs/guide/frameworks.md).
 
-In:      enable("django", "flask"), or PYUSDT_INSTRUMENT in the environment of a program that imports pyusdt, or `pyusdt run`.
-Out:     hooks in those frameworks, set when the program imports them, or at once where it has them.
-Always:  no framework is imported because of us, and its part of this package with it alone; nothing is raised into the program.
+They are enabled by enable("django", "flask"), by PYUSDT_INSTRUMENT in the environment of a
+program that imports pyusdt, or by `pyusdt run`. The hooks are set when the program imports a
+framework, or at once if it has been imported.
+
+- No framework is imported by this package, and the part for a framework is imported with it.
+- Nothing is raised into the program.
 """
 
 from __future__ import annotations

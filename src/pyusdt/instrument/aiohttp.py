@@ -1,9 +1,10 @@
 """aiohttp: http around what its server does with a request, client around what a session sends.
 
-In: aiohttp.web_protocol and aiohttp.client, when they have been imported.
-Out: http:::request-start and request-done, client:::request-start and request-done; what is redirected is one request.
-Always: a session's TraceConfig would do for the client, but costs each request of a program that nobody traces; a server's middlewares
-are the application's.
+Probes: http:::request-start and request-done, client:::request-start and request-done; a
+redirected request is one request.
+
+- A session's TraceConfig would do for the client, but costs each request of a program that nobody
+  traces. A server's middlewares belong to the application.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""asyncio: loop, around Handle._run(), which calls each callback of asyncio's own loops; uvloop's callbacks are its own.
+"""asyncio: loop, around Handle._run(), which calls each callback of asyncio's own loops.
 
-In: asyncio.events, when it has been imported.  Out: loop:::callback-done, and slow-callback for those that took longer than their loop's
-slow_callback_duration (0.1 s unless the program says otherwise), with asyncio's debug mode or without.  A tracer of these is told where
-uvloop has been imported.
+Probes: loop:::callback-done, and slow-callback for those that took longer than their loop's
+slow_callback_duration (0.1 s unless the program sets it), with or without asyncio's debug mode.
+
+- Callbacks of uvloop are not seen; a tracer of these probes is informed where uvloop has been
+  imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """asyncpg: db, around the methods of connections and prepared statements that run a query.
 
-In: asyncpg.connection and asyncpg.prepared_stmt, when they have been imported.  Out: db:::query-start and query-done.
-Always: cursors and copies are not seen: what they ask for comes while their results are taken.
+Probes: db:::query-start and query-done.
+
+- Cursors and copies are not seen: what they ask for comes while their results are taken.
 """
 
 from __future__ import annotations

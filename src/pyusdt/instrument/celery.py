@@ -1,7 +1,9 @@
 """Celery: task, by the signals that a worker sends before and after each task.
 
-In: celery.signals, when it has been imported.  Out: task:::start and task:::done.
-The arguments are the text that the sender of the task has put into its message (argsrepr, kwargsrepr): no repr() runs here.
+Probes: task:::start and task:::done.
+
+- The arguments are the text that the sender has put into its message (argsrepr, kwargsrepr): no
+  repr() runs here.
 """
 
 from __future__ import annotations

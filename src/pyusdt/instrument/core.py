@@ -1,8 +1,8 @@
-"""What the hooks of all frameworks share: nothing that they raise reaches the application, and how a method is wrapped.
+"""What the hooks of all frameworks share: errors are kept from the application, and methods are
+wrapped.
 
-In:      functions of ours, methods of a framework's.
-Out:     the same functions, harmless; the methods with ours around them; how often a hook failed.
-Always:  nothing here asks an exception for its text: that would be code of the application's.
+- No exception is asked for its text, since that would run code of the application.
+- The number of failures of a hook is counted.
 """
 
 from __future__ import annotations

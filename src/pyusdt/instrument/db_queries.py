@@ -1,8 +1,9 @@
 """db:::query-start and query-done around one query of a database, for the parts that see queries.
 
-In:      the cursor, the statement, and what runs it.
-Out:     what that returns or raises, and the events; rows: what the cursor counts, -1 where it can not tell.
-Always:  a query that runs another one, as Django's cursor runs psycopg's, fires once.  Values of parameters are never looked at.
+The result or exception of the query is passed on. rows is the cursor's count, -1 if it has none.
+
+- A query that runs another one, as Django's cursor runs psycopg's, fires once.
+- Values of parameters are never read.
 """
 
 from __future__ import annotations

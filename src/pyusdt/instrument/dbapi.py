@@ -1,9 +1,12 @@
-"""Any DB-API driver: classes of cursors and connections with db around each statement, for a program to hand to its driver.
+"""Any DB-API driver: classes of cursors and connections with db around each statement, for a program
+to give to its driver.
 
-In:      a driver's class: sqlite3.connect(path, factory=connection(sqlite3.Connection, cursor(sqlite3.Cursor))),
-         pymysql.connect(cursorclass=cursor(pymysql.cursors.Cursor)).
-Out:     a class derived from it, with db:::query-start and query-done around what it executes.
-Always:  nothing of the driver is changed; what a method returns or raises goes through unchanged.
+    sqlite3.connect(path, factory=connection(sqlite3.Connection, cursor(sqlite3.Cursor)))
+    pymysql.connect(cursorclass=cursor(pymysql.cursors.Cursor))
+
+The results are derived classes with db:::query-start and query-done around what they execute.
+
+- Nothing of the driver is changed. What a method returns or raises is passed on unchanged.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Django: http around its handlers, the route where it resolves one, db by the execute wrappers of each connection.
+"""Django: http around its handlers, the route where it resolves one, db by the execute wrappers of
+each connection.
 
-In: django.core.handlers.base, .wsgi, .asgi and django.db.backends.signals, when they have been imported.
-Out: http:::request-start and request-done, db:::query-start and query-done.
-Always: no setting is changed; the handlers' classes are wrapped because settings.MIDDLEWARE is the application's, and may refuse a request
-before a middleware of ours sees it.
+Probes: http:::request-start and request-done, db:::query-start and query-done.
+
+- No setting is changed. The handlers' classes are wrapped because settings.MIDDLEWARE belongs to
+  the application, and a middleware of it may refuse a request before ours would see it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Flask: http, by a wrapper of Flask.wsgi_app, which each application may replace, and by the signal that a route was chosen.
+"""Flask: http, by a wrapper of Flask.wsgi_app, which each application may replace, and by the signal
+that a route was chosen.
 
-In: flask.app and flask.signals, when they have been imported.  Out: http:::request-start and request-done.
+Probes: http:::request-start and request-done.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel that the program makes; in channels of grpc.aio
-around what makes a call.
+"""gRPC: rpc, by an interceptor in each server, also of grpc.aio, and in each channel; in channels of
+grpc.aio around what makes a call.
 
-In: grpc and grpc.aio, when they have been imported.
-Out: rpc:::request-start and request-done of servers, call-start and call-done of clients.
-Always: ours is the first interceptor, so that it sees what the program's do.  A stream is done with its last message.  Channels of
-grpc.aio get no interceptor: it would make a task of each of their calls, whoever traces.
+Probes: rpc:::request-start and request-done of servers, call-start and call-done of clients.
+
+- Ours is the first interceptor, so that it sees what the program's do. A stream is done with its
+  last message.
+- Channels of grpc.aio get no interceptor, which would make a task of each of their calls, also
+  while nobody traces.
 """
 
 from __future__ import annotations

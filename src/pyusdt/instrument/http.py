@@ -1,9 +1,13 @@
-"""http:::request-start and request-done for any WSGI or ASGI application: `application = WSGI(application)`.
+"""http:::request-start and request-done for any WSGI or ASGI application: `application =
+WSGI(application)`.
 
-In:      an application; from parts of this package, the route of a request (set_route).
-Out:     the same application with the probes around each request; a request that began while nobody traced fires nothing at its end.
-Always:  requests, answers and exceptions go through unchanged.  A request fires once, however many of these are around it.
-         It is done when its last byte has been handed on: the end of the iteration or close() in WSGI, the last message in ASGI.
+Other parts of this package set the route of a request (set_route). A request that began while
+nobody traced fires nothing at its end.
+
+- Requests, answers and exceptions are passed on unchanged.
+- A request fires once, however many wrappers there are.
+- It is done when its last byte has been handed on: the end of the iteration or close() in WSGI,
+  the last message in ASGI.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""client:::request-start and request-done around the one method that sends, for the parts of HTTP clients.
+"""client:::request-start and request-done around the one method that sends, for the parts of HTTP
+clients.
 
-In:      send(client, request, …), which returns what has a status_code.
-Out:     the same with the probes around it; done when the head of the answer is there.
-Always:  answers and exceptions go through unchanged; of a URL neither user, password nor query is told.
+send(client, request, …) returns an object with a status_code; a request is done when the head of
+the answer has arrived.
+
+- Answers and exceptions are passed on unchanged.
+- Neither user nor password nor query of a URL is recorded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""httpx: client, around the send() of both clients; what is redirected is one request.
-
-In: httpx, when it has been imported.  Out: client:::request-start and request-done.
+"""httpx: client:::request-start and request-done, around the send() of both clients; a redirected
+request is one request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Notices that the program has imported a certain module, and hands it to a hook.
+"""Call a hook once the program has imported a module: function(module), before the importer has it,
+or at once.
 
-In:      the module's name; the hook, as the names of a module and a function of it.
-Out:     function(module), once, before whoever imports the module has it; at once where it is imported already.
-Always:  what a hook raises is noted (core.trouble()).
+- The hook is given as the names of a module and a function.
+- An exception of a hook is counted (core.trouble()).
 """
 
 from __future__ import annotations

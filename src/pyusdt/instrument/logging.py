@@ -1,8 +1,8 @@
-"""logging: log:::record, by the factory that makes each record which a logger's level lets through.
+"""logging: log:::record, by the factory that makes each record that a logger's level lets through.
 
-In: logging, when it has been imported.  Out: log:::record.
-Always: no handler is added, since basicConfig() does nothing where there is one.  A program that sets a factory of its own later
-and does not call the one before ends these events.
+- No handler is added, since basicConfig() does nothing where there is one.
+- A program that later sets a factory of its own, which does not call the one before, ends these
+  events.
 """
 
 from __future__ import annotations

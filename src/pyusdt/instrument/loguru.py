@@ -1,6 +1,5 @@
-"""loguru: log:::record, by the handlers that write a record.
-
-In: loguru._handler, when it has been imported.  Out: log:::record, once for each record that at least one handler is given.
+"""loguru: log:::record, once for each record that at least one handler is given, by the handlers
+that write it.
 """
 
 from __future__ import annotations

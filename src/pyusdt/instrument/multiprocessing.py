@@ -1,7 +1,8 @@
-"""multiprocessing: process, around BaseProcess._bootstrap(), which each way of starting a process calls in it.
+"""multiprocessing: process:::start and process:::done in the started process, around
+BaseProcess._bootstrap(), which each start method calls.
 
-In: multiprocessing.process, when it has been imported.  Out: process:::start and process:::done, in the process that was started.
-Always: a process that is started anew (spawn, forkserver) has the probes by `pyusdt run`, or where its main module calls enable().
+- A process that is started anew (spawn, forkserver) has the probes by `pyusdt run`, or if its
+  main module calls enable().
 """
 
 from __future__ import annotations

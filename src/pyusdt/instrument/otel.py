@@ -1,9 +1,11 @@
-"""OpenTelemetry: otel, by a span processor and a sampler around that of each tracer provider.
+"""OpenTelemetry: otel:::span-start and span-end, by a span processor and a sampler around that of
+each tracer provider.
 
-In:      opentelemetry.sdk.trace, when it has been imported; by `pyusdt run`, enable("otel"), or the entry point that
-         `opentelemetry-instrument` finds (Instrumentor).
-Out:     otel:::span-start and span-end, of spans that the program's own sampler drops, too.
-Always:  what is exported stays as it was: a dropped span is only recorded (RECORD_ONLY), and only while somebody traces.
+It is enabled by `pyusdt run`, by enable("otel"), or by the entry point that
+`opentelemetry-instrument` finds (Instrumentor). Spans that the program's sampler drops fire, too.
+
+- What is exported stays as it was: a dropped span is only recorded (RECORD_ONLY), and only while
+  somebody traces.
 """
 
 from __future__ import annotations

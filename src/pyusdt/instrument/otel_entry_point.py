@@ -1,6 +1,7 @@
-"""What `opentelemetry-instrument` finds in the group opentelemetry_instrumentor: spans as probes, with nothing to write.
+"""The entry point that `opentelemetry-instrument` finds in the group opentelemetry_instrumentor: it
+enables the part `otel`.
 
-In: its calls.  Out: the part `otel`.  Always: nothing is raised, and OTEL_PYTHON_DISABLED_INSTRUMENTATIONS=pyusdt keeps it away.
+- Nothing is raised. OTEL_PYTHON_DISABLED_INSTRUMENTATIONS=pyusdt disables it.
 """
 
 from __future__ import annotations

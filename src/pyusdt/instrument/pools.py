@@ -1,9 +1,11 @@
-"""concurrent.futures, multiprocessing.pool and anyio: pool, around each function that is handed over to a worker.
+"""concurrent.futures, multiprocessing.pool and anyio: pool, around each function that is handed over
+to a worker.
 
-In:      concurrent.futures.thread, .process, multiprocessing.pool and anyio.to_thread, when they have been imported.
-Out:     pool:::call-start and call-done, in the thread or process that calls the function.
-Always:  what is handed over can be pickled where the function can; results and exceptions go through unchanged.  While nobody traces, the
-         function itself is handed over: what was handed over then fires nothing.
+Probes: pool:::call-start and call-done, in the thread or process that calls the function.
+
+- What is handed over can be pickled if the function can. Results and exceptions are passed on
+  unchanged.
+- While nobody traces, the function itself is handed over; such a call fires nothing later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The probes that frameworks get in Python, of framework_probes.py.
-
-In:      a provider's name.
-Out:     its probes, made on first use.
-"""
+"""The Python probes of frameworks (framework_probes.py), made when a provider is first used."""
 
 from __future__ import annotations
 

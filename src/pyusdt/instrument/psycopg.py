@@ -1,7 +1,6 @@
-"""psycopg 3: db, around execute() and executemany() of its cursors.
+"""psycopg 3: db:::query-start and query-done, around execute() and executemany() of its cursors.
 
-In: psycopg, when it has been imported.  Out: db:::query-start and query-done.
-Always: stream() and copy() are not seen: what they ask for comes while their results are taken.
+- stream() and copy() are not seen: what they ask for comes while their results are taken.
 """
 
 from __future__ import annotations

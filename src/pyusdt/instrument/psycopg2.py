@@ -1,7 +1,7 @@
-"""psycopg2: db, by cursors and connections of classes of ours, since its own are written in C.
+"""psycopg2: db:::query-start and query-done, by derived classes of cursors and connections, since
+psycopg2's own are written in C.
 
-In: psycopg2, when it has been imported.  Out: db:::query-start and query-done.
-Always: a program that asks for a class of cursors or connections gets one derived from it.
+- A program that asks for a class of cursors or connections gets one derived from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""redis: cache, around execute_command() of the clients and the clusters' clients, and execute() of a pipeline, which is one command.
+"""redis: cache, around execute_command() of the clients and the clusters' clients, and execute() of
+a pipeline, which is one command.
 
-In: redis.client, redis.cluster and those of redis.asyncio, when they have been imported.  Out: cache:::command-start and command-done.
-Always: of a command only its first argument is told, its key as a rule; values are never looked at, nor what AUTH and HELLO carry.
+Probes: cache:::command-start and command-done.
+
+- Only the first argument of a command is recorded, its key as a rule. Values are never read, nor
+  what AUTH and HELLO carry.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""requests: client, around Session.send; each redirection is sent by itself, within the first.
-
-In: requests.sessions, when it has been imported.  Out: client:::request-start and request-done.
+"""requests: client:::request-start and request-done, around Session.send; each redirection is sent
+by itself, within the first.
 """
 
 from __future__ import annotations

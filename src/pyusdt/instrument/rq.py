@@ -1,7 +1,8 @@
-"""RQ: task, around Job.perform(), since its callbacks belong to each job.
+"""RQ: task:::start and task:::done in the process that does the job, around Job.perform(), since its
+callbacks belong to each job.
 
-In: rq.job, when it has been imported.  Out: task:::start and task:::done, in the process that does the job.
-The arguments are the job's description, by default the text of the call that its sender has put into the queue.
+- The arguments are the job's description, by default the text of the call that its sender has put
+  into the queue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""SQLAlchemy: db, by the events of its engines.
-
-In: sqlalchemy.engine, when it has been imported.  Out: db:::query-start and query-done.
-"""
+"""SQLAlchemy: db:::query-start and query-done, by the events of its engines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Starlette and FastAPI: http, by a wrapper of Starlette.__call__; an application mounted in another does not fire again.
+"""Starlette and FastAPI: http:::request-start and request-done, by a wrapper of Starlette.__call__.
 
-In: starlette.applications and starlette.routing, when they have been imported.  Out: http:::request-start and request-done.
+- An application that is mounted in another does not fire again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """structlog: log:::record, after the processors have let an event through.
 
-In: structlog._base, when it has been imported.  Out: log:::record; its message is the event, its logger the bound value "logger".
-Always: nothing fires for a logger of the standard library, whose records the part logging sees.
+The message is the event, the logger the bound value "logger".
+
+- Nothing fires for a logger of the standard library, whose records the part logging sees.
 """
 
 from __future__ import annotations

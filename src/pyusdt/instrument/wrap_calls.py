@@ -1,9 +1,11 @@
-"""Probes around each call of a method of a framework's, for the parts that see nothing but such calls.
+"""Probes around each call of a framework's method, for the parts that see nothing but such calls.
 
-In:      begin(*arguments, **named) with what the method is called with: an object whose done(result, error) is called at the end,
-         or None where this call is not traced.
-Out:     wrap_call(begin), wrap_async_call(begin), call_before(note): for wrap_method().
-Always:  results and exceptions go through unchanged.  begin() and done() must be harmless (core.py).
+begin(*arguments, **named) gets the call's arguments, and returns an object whose done(result,
+error) is called at the end, or None where this call is not traced. wrap_call(begin),
+wrap_async_call(begin) and call_before(note) are for wrap_method().
+
+- Results and exceptions are passed on unchanged.
+- begin() and done() must not raise (core.py).
 """
 
 from __future__ import annotations

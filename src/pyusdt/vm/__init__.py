@@ -1,9 +1,12 @@
-"""The provider `python`: probes of what CPython itself does, in a program that nobody prepared (docs/guide/python-vm.md).
+"""The provider `python`: probes of what CPython itself does, in an unprepared program
+(docs/guide/python-vm.md).
 
-In:      enable(), or PYUSDT_VM=1 in the environment of a program that imports pyusdt, or `python -m pyusdt app.py`.
-Out:     python:::function-entry, line, exception-raise, gc-start …, which a tracer sees as `python<pid>`; the same as USDT sites of
-         the provider `pyvm`.
-Always:  one thread that sleeps (the watcher) is what it costs while nobody traces; nothing is set in the interpreter then.
+It is enabled by enable(), by PYUSDT_VM=1 in the environment of a program that imports pyusdt, or
+by `python -m pyusdt app.py`. A tracer sees python:::function-entry, line, exception-raise,
+gc-start … as `python<pid>`, and the same as USDT sites of the provider `pyvm`.
+
+- While nobody traces it costs one sleeping thread, the watcher; nothing is set in the interpreter
+  then.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Bringing the provider `python` into a program that does not know it: what its environment must be.
+"""The environment variables that bring the provider `python` into a Python program that is about to
+start.
 
-In:      who is to have it.
-Out:     variables for the environment of a Python that is about to start; start/sitecustomize.py takes them back before any code
-         of the program's runs.
-Always:  nothing is written anywhere, and an interpreter that takes nothing from its environment is told of.
+start/sitecustomize.py removes them again before any code of the program runs.
+
+- Nothing is written anywhere.
+- An interpreter that ignores its environment is reported.
 """
 
 from __future__ import annotations

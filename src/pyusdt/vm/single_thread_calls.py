@@ -1,10 +1,13 @@
-"""System calls that need a process of one thread, or that restrict only the thread that makes them: the watcher ends before them.
+"""System calls that need a process of one thread, or restrict only the calling thread: the watcher's
+thread ends before them.
 
-In:      os.unshare() and os.setns() of CPython 3.12 and later, as enable() finds them; the C functions of these calls, as ctypes
-         finds them after enable(); paused(), around calls that go another way.
-Out:     the same calls.  The watcher's thread begins again after them, so it inherits the restriction.  After a seccomp filter for
-         one thread it does not, since the filter may kill the program for it.
-Always:  arguments, results and errors are the same as without pyusdt.  docs/security.md, "The watcher", says why it is a thread.
+They are os.unshare() and os.setns() of CPython 3.12 and later, and the C functions of these calls
+as ctypes finds them after enable(); paused() is for calls that go another way. The watcher's
+thread starts again afterwards, so it inherits the restriction; but not after a seccomp filter for
+one thread, since the filter might kill the program for it.
+
+- Arguments, results and errors are the same as without pyusdt. docs/security.md, "The watcher",
+  says why it is a thread.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Which Python a command starts, and whether the provider `python` can be in it.
 
-In:      the words of a command line.
-Out:     the interpreter's own command line; its version; why it can not have the provider.
-Always:  another interpreter than ours is asked by starting it once, before the command runs, with a question in the place of the
-         program; our own is known.
+The result is the interpreter's command line, its version, and the reason why it cannot have the
+provider.
+
+- Another interpreter than ours is started once, before the command runs, with a question in the
+  place of the program.
 """
 
 from __future__ import annotations

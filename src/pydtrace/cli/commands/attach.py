@@ -1,10 +1,10 @@
-"""`pyusdt attach PID`: the provider `python` into a process that runs, by sys.remote_exec (CPython 3.14 and later).
+"""`pyusdt attach PID`: bring the provider `python` into a running process by sys.remote_exec
+(CPython 3.14 and later).
 
-In:      a process id.
-Out:     the provider in that process; NotAttached, with what can be done.
-Always:  the process runs one statement of ours, at its next chance to run any Python; no name of ours is left in its modules.
-         The file with the statement is one that nobody else can write or make (cli/commands/attach_file.py), and the process sees the same
-         one.  A process that does not run it in time is no longer asked to.
+- The process runs one statement, when it next runs Python code; its modules get no new name.
+- Only the tracer's user can write the file with the statement (cli/commands/attach_file.py).
+- If the process does not run it in time, the request is withdrawn.
+- NotAttached says what can be done.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The file that `pyusdt attach` asks a process to run (sys.remote_exec): it brings the provider `python`.
+"""The file that `pyusdt attach` asks a process to run with sys.remote_exec.
 
-In:      nothing: the text is always the same for one installation of pyusdt, and its name says which text it is.
-Out:     the path of a file with this text.
-Always:  only the tracer's user can write the file, or make anything of its name: a process may open it minutes later, when the
-         tracer has ended.  So the file stays, and its name is never free.  Root's lies in a folder of root's that everybody may
-         read: whatever user a process is or becomes, nobody else decides what it runs.
+- The text is the same for one installation of pyusdt, and the file's name identifies the text.
+- Only the tracer's user can write or create the file, since a process may open it minutes later.
+  So the file stays, and its name is never free.
+- Root's file is in a folder of root's that everybody can read, whatever user the process becomes.
 """
 
 from __future__ import annotations

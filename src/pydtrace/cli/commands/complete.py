@@ -1,8 +1,10 @@
-"""pyusdt complete: what a shell can offer at the end of a command line that somebody is writing.
+"""`pyusdt complete`: what a shell can offer at the end of an unfinished command line.
 
-In: a shell's name; the line up to the cursor.  Out: a line for each offer, as that shell's script in completions/ reads it.
-Always: the options are those of cli/parsing/options_table.py and of main.COMMANDS; there are no offers for the names of files, since each shell
-completes these itself; where nothing can be found out there are no offers and no message.
+The output has a line for each offer, as the shell's script in completions/ reads it.
+
+- The options come from cli/parsing/options_table.py and main.COMMANDS.
+- File names are left to the shell.
+- Where nothing can be found out, there are no offers and no message.
 """
 
 from __future__ import annotations

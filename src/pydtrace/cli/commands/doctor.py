@@ -1,8 +1,11 @@
-"""pyusdt doctor: what works on this machine and in this process, what does not, and what to do about it.
+"""`pyusdt doctor`: what works on this machine and in a process, what does not, and what to do about
+it.
 
-In: the machine; a process.  Out: Finding objects; those that explain most failures come first.
-Always: a check leaves nothing behind but an object in the cache, and never raises: if something can not be looked at, this is a
-Finding as well; a Finding about something that does not work has an advice, unless the core's message, its text, has one.
+- The findings that explain most failures come first.
+- A check never raises, and leaves nothing behind but an object in the cache. What cannot be
+  checked is a Finding as well.
+- A Finding about what does not work has advice, unless the text of the core's message contains
+  it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""pyusdt dump: where the threads of a Python process are now.
+"""`pyusdt dump`: the current stack of each thread of Python processes, as text or JSON.
 
-In: process ids.  Out: for each process text, or an object of JSON.  Always: nothing is changed, and nothing stopped but, for some microseconds, a thread
-whose stack does not hold still; what its names say is shown harmless; a stack that changed while it was read says so; no more than ROOM
-characters of names are shown.
+- The process is not changed. A thread is stopped for microseconds only if its stack does not hold
+  still.
+- Names from the process are escaped, and at most MAX_SHOWN characters of them are printed.
+- A stack that changed during the read is marked.
 """
 
 from __future__ import annotations

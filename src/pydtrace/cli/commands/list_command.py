@@ -1,7 +1,8 @@
-"""pyusdt list: probes of files and of processes.
+"""`pyusdt list`: the probes of a file, of a process, or of all processes that have published
+themselves.
 
-In: a path, a process id, or nothing: the processes that have published themselves.  Out: Found objects in the order of
-their files.  Always: only reads; NotFound says which file or process can not be looked at, and why.
+- Nothing is written.
+- NotFound says which file or process cannot be read, and why.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""pyusdt: the list of probes, what keeps tracing from working, and what shells and editors need.
+"""The command `pyusdt`: its subcommands and exit statuses (0; 1 for a failure; 2 for wrong usage).
 
-In: the command line.  Out: text; exit status 0, 1 for a failure, 2 for wrong usage.
-Always: the commands (list_command.py, doctor.py) return plain records, the reporters here make text of them; only main() ends the
-process.
+- A command returns plain records; the reporters here make text of them.
+- Only main() ends the process.
 """
 
 from __future__ import annotations

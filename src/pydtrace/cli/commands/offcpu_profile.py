@@ -1,7 +1,8 @@
-"""pyusdt profile --off-cpu: how long, and where, the threads of a Python program do not run.
+"""`pyusdt profile --off-cpu`: how long, and where, the threads of a Python program do not run, in
+microseconds.
 
-In: a process id, or a command.  Out: a Profile in microseconds.
-Always: each time that a thread goes and comes is seen, by the kernel engine; where it can not be had, NoStacks says why and what to do.
+- The kernel engine sees each time that a thread leaves a processor and comes back.
+- Where that engine cannot be used, NoStacks gives the reason and what to do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""pyusdt profile: which functions a Python program spends its time in.
+"""`pyusdt profile`: which functions a Python program spends its time in, as a table, folded stacks
+or files.
 
-In: a process id, or a command.  Out: a table, folded stacks, and the files that were asked for.
-Always: the process is not changed; a thread that runs is stopped for moments alone, by --no-stop for none; Ctrl-C and the end of the
-process end the sampling, and what there is by then is shown.
+- The process is not changed. Only a running thread is stopped, for moments; with --no-stop none
+  is.
+- Ctrl-C and the end of the process end the sampling; the samples collected by then are printed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""pyusdt run COMMAND: a Python program with probes in the frameworks that it uses (docs/guide/frameworks.md).
+"""`pyusdt run COMMAND`: run a Python program with probes in the frameworks that it uses
+(docs/guide/frameworks.md).
 
-In:      a command line; PYUSDT_INSTRUMENT, the parts of pyusdt.instrument that are wanted: all, where it is not set.
-Out:     the command, in this process; NotRun with the reason where that can not be.
-Always:  nothing is written anywhere; the environment stays as it is made here for the Pythons that the command starts.
+PYUSDT_INSTRUMENT lists the parts of pyusdt.instrument that are wanted; all, if it is not set.
+
+- The command replaces this process; NotRun gives the reason where that is not possible.
+- Nothing is written anywhere. The environment is passed on to the Pythons that the command
+  starts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""The scripts that are installed with the package: their list, their texts, and what runs them.
+"""The scripts that are installed with the package: their list, their texts, and the command line
+that runs one.
 
-In: the folder scripts/, in which each NAME.d begins with a comment: its question, the commands, and a line for each option,
-`--unit=1000000  words`: the option's default, or a word in capitals where it has to be given.  The options are $1, $2 … in their order.
-Out: Script objects; the command line of pydtrace for `pyusdt trace NAME`.
-Always: the file itself is traced, unless --provider or --name change what its probes and arguments are called; then a copy in memory.
+Each NAME.d in scripts/ begins with a comment: its question, the commands, and a line for each
+option, `--unit=1000000 words`: the option's default, or a word in capitals if it is required. The
+options are $1, $2 … in their order.
+
+- The file itself is traced, unless --provider or --name change the names of its probes; then a
+  copy in memory.
 """
 
 from __future__ import annotations

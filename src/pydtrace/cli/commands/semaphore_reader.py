@@ -1,8 +1,7 @@
 """How many tracers listen to the probes of a process: the semaphores in its memory.
 
-In: process ids, addresses.  Out: counts.
-Always: who asks waits for PATIENCE at the most: a process can arrange that the kernel waits for it where its memory is read.  Where a
-process of a user other than root did this, no memory of that user's is read any more.
+- A process can make the reader of its memory wait. So a caller waits for a limited time, and the
+  memory of a user other than root who did this is not read any more.
 """
 
 from __future__ import annotations

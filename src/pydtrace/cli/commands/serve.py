@@ -1,11 +1,15 @@
-"""pyusdt serve: the scripts of a folder, each traced by a pydtrace of its own, for as long as they stay there.
+"""`pyusdt serve`: trace each script of a folder by a pydtrace of its own, as long as the script
+stays there.
 
-In: a folder with NAME.d, and beside it NAME.args if there are further options of pydtrace's: words as in a shell, on any number of
-lines; bounds for each script.  Out: what the scripts print and what pydtrace says, line by line, with the name before it, on the
-standard error (the journal's, under systemd); state for systemd (sd_notify(3)).
-Always: one script's end is no other's: it is started again, later each time it fails, and anew when its files change, as all are at
-SIGHUP; what it may take of processor and memory is bounded; nothing is believed that others than root and the user of this command
-could have written; when this process ends, however that comes, so do the scripts.
+A folder has NAME.d, and NAME.args with further options of pydtrace, as words of a shell. What the
+scripts print goes to the standard error, with the script's name before each line; systemd is
+informed of the state (sd_notify(3)).
+
+- Each script ends and restarts by itself: later after each failure, and anew when its files
+  change; all at SIGHUP.
+- Processor and memory of a script are bounded.
+- Only files that nobody but root and this command's user can have written are read.
+- The scripts end when this process ends, in whatever way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The options of the commands that read stacks: pyusdt dump, pyusdt profile.
-
-In: an argparse parser, and what the user wrote.  Out: options; an error that says what is wanted.
+"""The options that `pyusdt dump` and `pyusdt profile` share: an argparse parser's arguments, and
+their checks.
 """
 
 from __future__ import annotations

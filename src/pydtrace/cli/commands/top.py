@@ -1,11 +1,12 @@
-"""pyusdt top: the processes that are traced, and those that can be, drawn anew each interval.
+"""`pyusdt top`: the processes that are traced, and those that could be, redrawn at an interval.
 
-In: the processes with pyusdt in them, what the rings of the traced ones say (_tracer.list_ring_usage()), the tracers that have programs in the
-kernel (engine/kernel/bpf_tracers.py), and the semaphores that other tracers raise.  Out: a screen where the output is a terminal; else the
-tables of one interval.
-Always: only looks: nothing is attached to; names of processes are shown, not obeyed.  Rates of the embedded engine are bytes: what a
-ring holds is counted in these, and events in their tracer.  Those of programs in the kernel are how often they ran, which the kernel
-counts for root, while top asks it to.
+It reads the processes with pyusdt, the use of their rings (_tracer.list_ring_usage()), the
+tracers with programs in the kernel (engine/kernel/bpf_tracers.py), and the semaphores that other
+tracers raise. On a terminal it draws a screen; else it prints the tables of one interval.
+
+- Nothing is attached. Names of processes are escaped.
+- Rates of the embedded engine are bytes, since a ring counts these. Rates of programs in the
+  kernel are runs, which the kernel counts for root while top asks for it.
 """
 
 from __future__ import annotations

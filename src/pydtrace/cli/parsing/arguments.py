@@ -1,7 +1,7 @@
-"""pydtrace's command line, parsed: argv in, Arguments out.
+"""Parse pydtrace's command line: argv in, Arguments out.
 
-Always: nothing is opened, started or looked up here, except for the hint of an error; as in dtrace, the values of options are
-checked before anything else happens.
+- Nothing is opened, started or looked up, but for the hint of an error.
+- As in dtrace, the values of options are checked before anything else happens.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The table of pydtrace's options: the parser, the usage, the completion and the manual page have no other list.
+"""The table of pydtrace's options, of which the parser, the usage, the completion and the manual
+page are made.
 
-In: nothing.  Out: DTRACE and OURS.  Always: the options have the order of the usage; dtrace's options have dtrace's words.
+- The options have the order of the usage; dtrace's options have dtrace's words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""How pydtrace shows what it traces: by default dtrace's text, or the format that an option asks for.
+"""Choose the sink for a tracing: dtrace's text by default, or the format that an option asks for.
 
-In: sinks.output_file.Output; notify: see sinks.dtrace_text_sink; the option's value.  Out: a sink (driver/sink.py).
-Always: a sink is imported when it is asked for.
+- A sink is imported when it is asked for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The D text of a command line, compiled.
+"""Compile the D text of a command line to a program, or to what a stage of the compiler prints.
 
-In: an arguments.Arguments.  Out: a dlang.program.Program and where its clauses come from, or what a stage of the compiler made.
-Always: a script that can not be read is a Failure; what is wrong in it raises what the compiler raises.
+- A script that cannot be read is a Failure. Errors in a script are raised as the compiler raises
+  them.
 """
 
 from __future__ import annotations

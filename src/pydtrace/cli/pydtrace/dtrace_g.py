@@ -1,8 +1,7 @@
-"""pydtrace -G: the object file that a build written for dtrace(1) links.
+"""`pydtrace -G`: the object file that a build written for dtrace(1) links.
 
-In: nothing.  Out: a relocatable ELF file without code or data, and its path.
-Always: the header of -h has put the probes into the program's objects already, so there is nothing to make; the empty file lets a
-build that was written for dtrace(1) go on unchanged.
+The header of -h has already put the probes into the program's objects. So the file is a
+relocatable ELF file without code or data, and such a build needs no change.
 """
 
 from __future__ import annotations

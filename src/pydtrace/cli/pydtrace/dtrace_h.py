@@ -1,8 +1,8 @@
-"""pydtrace -h: a C header for the providers of a script, with the macros of dtrace -h.
+"""`pydtrace -h`: a C header for the providers of a script, with the macros of dtrace -h.
 
-In: resolve.ProgramNames of the compiled script.  Out: the header's text.
-Always: PROVIDER_PROBE(…) and PROVIDER_PROBE_ENABLED() have the names that dtrace -h gives them, so that one source builds with
-either header; ours needs neither <sys/sdt.h> nor dtrace -G.
+- PROVIDER_PROBE(…) and PROVIDER_PROBE_ENABLED() have the names that dtrace -h gives them, so one
+  source builds with either header.
+- The header needs neither <sys/sdt.h> nor dtrace -G.
 """
 
 from __future__ import annotations

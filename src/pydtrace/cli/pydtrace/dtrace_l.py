@@ -1,7 +1,6 @@
-"""pydtrace -l: the list of probes, in dtrace's columns.
+"""`pydtrace -l`: the list of probes, in dtrace's columns.
 
-In: probes as (provider, module, function, name), descriptions to match.  Out: lines of text.
-Always: ids are those that a tracing started now would give.
+- The ids are those that a tracing would have that starts now.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""--hosts and --via: what the coordinator sends to every host, and how it gets there.
+"""--hosts and --via: the request that the coordinator sends to every host, and the connection to it.
 
-In: the parsed command line, the compiled script.  Out: engine.remote's Request.
-Always: what a host can not do as if it were here is refused before any is asked.
+- What a host cannot do as if it were this machine is refused before any host is asked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""pydtrace: dtrace(1) for processes that have pyusdt in them.
+"""The command `pydtrace`: dtrace(1) for processes that have pyusdt in them.
 
-In: the command line.  Out: dtrace's output, messages and exit status: 0, 1 for any failure, 2 for wrong
-usage, or the status of the exit() action.  Always: the traced command starts last, and only if nothing
-before it has failed.
+The exit status is 0, 1 for a failure, 2 for wrong usage, or the status of exit().
+
+- The traced command starts last, and only if nothing before it has failed.
 """
 
 from __future__ import annotations

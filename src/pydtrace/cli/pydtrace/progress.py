@@ -1,7 +1,8 @@
-"""How far pydtrace is with what takes long: attaching to thousands of probes, a large recording.
+"""Show the progress of long work, such as attaching to thousands of probes, as one line on the
+standard error.
 
-In: what is done, and how much of it.  Out: a line on the standard error, which each new one replaces.  Always: nothing where that is
-no terminal, nor in the first two seconds; what is traced is printed without it in between.
+- Nothing is shown where that is no terminal, nor in the first two seconds.
+- The line is removed before other output is printed.
 """
 
 from __future__ import annotations

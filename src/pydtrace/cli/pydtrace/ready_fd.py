@@ -1,8 +1,10 @@
-"""--ready: tells the program that started pydtrace when the probes are on.
+"""--ready: inform the program that started pydtrace that the probes are enabled.
 
-In: the number of a file descriptor, from that program.  Out: a line on the standard error, or a newline on that descriptor.
-Always: the command of -c does not inherit the descriptor, so if tracing never begins, its reader sees the end of the file when
-pydtrace ends; a reader that is gone is no failure.
+It gets a newline on the file descriptor that it has named, or a line on the standard error.
+
+- The command of -c does not inherit the descriptor. So its reader sees the end of the file if
+  tracing never begins.
+- A reader that has gone is no failure.
 """
 
 from __future__ import annotations

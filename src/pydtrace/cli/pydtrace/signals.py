@@ -1,9 +1,12 @@
-"""Ctrl-C, SIGTERM and SIGHUP while tracing: the first ends the tracing as exit() does, the second ends it without showing more and
-without waiting for the command, the third ends the process.
+"""Ctrl-C, SIGTERM and SIGHUP while tracing.
 
-In: signals.  Out: a driver.Driver's `stopping`, `interrupted` and `hurry`; a pause of the sink for the first.
-Always: afterwards the signals do what they did before; a signal that is ignored (nohup, a background job) stays ignored.  timeout(1)
-sends each signal twice, to its child and to the group: while there is something to show, or a command to wait for, that is one.
+The first signal ends the tracing as exit() does. The second ends it without further output and
+without waiting for the command. The third ends the process.
+
+- Afterwards the signals do what they did before. A signal that is ignored (nohup, a background
+  job) stays ignored.
+- timeout(1) sends each signal twice, to its child and to the group: while there is something to
+  print, or a command to wait for, these count as one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""pydtrace -v: the stability report of a request, in dtrace's words; with -l: that of a probe, and its arguments.
+"""`pydtrace -v`: the stability report of a request, in dtrace's words; with -l that of a probe, and
+its arguments.
 
-In: the probe descriptions of a request, and how many probes each stands for; a probe.  Out: text.  Always: everything that a user-level D
-program can use is Stable, so only the probes decide.  Source: the reports of dtrace 2.0 for the same probes.
+- Everything that a user-level D program can use is Stable, so only the probes decide.
+
+Source: the reports of dtrace 2.0 for the same probes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Who is told of alerts: a program, a webhook, an Alertmanager.
+"""The receivers of alerts: a program (`exec:PROGRAM ARGUMENT …`), a webhook (`webhook:URL`), an
+Alertmanager (`alertmanager:URL`).
 
-In: `exec:PROGRAM ARGUMENT …`, `webhook:URL`, `alertmanager:URL`; notes (alerts_sink.py).  Out: a program that reads the note as JSON; the same
-as a POST; alerts of Alertmanager's API, version 2.
-Always: each has a thread of its own and room for so many notes; what finds no room, or can not be delivered after some tries, is
-counted in `lost`, and `why` says why.  Nothing goes through a shell, and no redirection is followed.
+A program reads the note (alerts_sink.py) as JSON, a webhook gets the same as a POST, an
+Alertmanager alerts of its API, version 2.
+
+- Each receiver has a thread and room for a number of notes. What finds no room, or cannot be
+  delivered after some tries, is counted in `lost`; `why` has the reason.
+- No shell is used, and no redirection is followed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""pydtrace --alert CLAUSE=RECEIVER: the records of a clause, as alerts that somebody is told of.
+"""pydtrace --alert CLAUSE=RECEIVER: send the records of a clause to a receiver as alerts.
 
-In: what a sink is given (driver/sink.py); options: `alert` ["CLAUSE=RECEIVER" …], `alertends`, `alertrepeat` (ns), `alertrate` (alerts a
-minute), `alertstacks`.
-Out: notes of plain data for the receivers (alert_receivers.py); docs/guide/alerts.md has their members.
-Always: the condition is D's: whatever the clause records is an alert.  One clause with the same texts among its values is one alert,
-told of when it begins, again while it lasts, and when no record has come for a while; what is not told of is counted, and said.
-This thread never waits for a receiver.
+Options: `alert` ["CLAUSE=RECEIVER" …], `alertends`, `alertrepeat` (ns), `alertrate` (alerts a
+minute), `alertstacks`. docs/guide/alerts.md has the members of a note.
+
+- The condition is D's: whatever the clause records is an alert. A clause with the same texts
+  among its values is one alert, sent when it begins, again while it lasts, and when no record has
+  come for a while.
+- What is not sent is counted and reported.
+- The tracing thread never waits for a receiver.
 """
 
 from __future__ import annotations

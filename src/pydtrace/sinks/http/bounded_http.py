@@ -1,8 +1,11 @@
-"""Answers over HTTP from receivers that are not ours: none holds up who asked for longer than WITHIN, or takes more memory than MOST.
+"""HTTP answers from receivers that are not trusted: none takes longer than a number of seconds or
+more than a number of bytes.
 
-In: a socket on which a request was sent.  Out: http.client's response (of urllib's connections, and of urllib3's).
-Always: the head and the body of an answer are there WITHIN seconds after the request and have at most MOST bytes; else reading it raises
-OSError, however slowly something comes meanwhile.
+The input is a socket on which a request was sent; the result http.client's response, for urllib's
+connections and urllib3's.
+
+- Head and body of an answer have arrived WITHIN seconds after the request and have at most MOST
+  bytes; else reading raises OSError, however slowly bytes arrive.
 """
 
 from __future__ import annotations

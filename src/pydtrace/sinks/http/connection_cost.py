@@ -1,7 +1,9 @@
-"""What connections of others cost this process: a share of a processor for each, and who takes more is cut off for a while, by name.
+"""What connections of others cost in processor time: each has a share, and who takes more is cut off
+for a while.
 
-In: who it is (peers.Peer), seconds of processor time.  Out: whether he is cut off; what all of them took, which is not the tracing's.
-Always: the server's own user is never cut off, and what a request with the right token takes is the tracing's; any thread may call.
+- The server's own user is never cut off. What a request with the right token takes is the
+  tracing's.
+- Any thread may call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Who is at the other end of a connection: a user of this machine, or an address; and how many connections each may have.
+"""Who is at the other end of a connection: a user of this machine, or an address; and how many
+connections each may have.
 
-In: addresses of sockets.  Out: a key for who it is.  Always: reads /proc/net alone, on loopback connections alone; where it does not
-tell, the address is who it is.
+- On loopback connections /proc/net is read to find the user; where that does not say, the address
+  is the identity.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""What the servers of report/ have in common: a few connections at a time, and nothing for a page of another site.
+"""What the HTTP servers of sinks/ share: a limited number of connections, and no answers for pages
+of other sites.
 
-In: an address.  Out: requests, to a Handler of one's own.
-Always: each connection has a thread, at most Server.max_connections for the server's own user and as many for all others, since every user
-of the machine can make some (connection_limit.py); who is slow, says nothing or does not read holds up nobody else and is left after the
-handler's timeout; the Host header is checked (is_own_host(): a page of another site that has our address by a name of its own
-gets nothing); nothing that comes reaches the tracing; the standard error stays dtrace's.
+- Each connection has a thread. The server's own user has at most Server.max_connections, all
+  others as many together, since every user of the machine can make some (connection_limit.py).
+- Who is slow, silent or does not read delays nobody else, and is left after the handler's
+  timeout.
+- The Host header is checked (is_own_host()), so that a page of another site that reaches our
+  address by a name of its own gets nothing.
+- Requests do not reach the tracing. The standard error stays dtrace's.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""What a person watches: each aggregation as a table with its recent past, and a distribution as a heat map over time.
+"""The model of a live view: each aggregation as a table with its recent past, a distribution as a
+heat map over time.
 
-In: snapshots of the aggregations, one an interval; lines of text as the script printed them.  Out: Panel objects, which a terminal
-(terminal_sink.py) and a page draw,.
-Always: bounded, whatever the script aggregates: HISTORY intervals, the past of the KEPT greatest keys, LINES lines of text; names are
-as they are, and who draws them makes them harmless.  An interval holds what came in it: clear() and trunc() of the script make nothing
-negative.
+A snapshot comes for each interval, and lines of text as the script printed them. A terminal
+(terminal_sink.py) and a page draw the Panels.
+
+- Bounded, whatever the script aggregates: HISTORY intervals, the past of the KEPT greatest keys,
+  LINES lines of text.
+- Names are kept as they are; who draws them escapes them.
+- An interval holds what came in it: clear() and trunc() of the script make nothing negative.
 """
 
 from __future__ import annotations

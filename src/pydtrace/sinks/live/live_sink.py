@@ -1,8 +1,8 @@
-"""What live views have in common: a view that is brought up to date each interval, while records come or not.
+"""What live views share: a view that is updated at an interval, also while no records come.
 
-In: what a sink is given (driver/sink.py).  Out: a view.View, and refresh_view() for each interval.  Always: the driver calls records() at
-least every 0.1 s, with nothing in it where nothing came; refresh_view() is only called from there, and at the end.  Of a recording the
-intervals are those of its own time, and so long that all of it is kept.
+- The driver calls records() at least every 0.1 s, with an empty buffer if nothing came.
+  refresh_view() is called from there, and at the end.
+- In a replay the intervals are those of the recording's time, and so long that all of it is kept.
 """
 
 from __future__ import annotations

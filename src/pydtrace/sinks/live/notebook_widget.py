@@ -1,7 +1,7 @@
-"""A widget for notebooks: the page of pydtrace --web in a cell, which is told of each interval.
+"""A notebook widget: the page of pydtrace --web in a cell, updated at each interval.
 
-In: a running tracing (consumer.record_queue.DriverThread).  Out: an anywidget.AnyWidget.  Always: the page is in a frame of its own, which may run its
-script and nothing else; a thread of ours looks at the tracing, and ends with it, or with the widget.
+- The page is in a frame that may run its script and nothing else.
+- A thread reads the tracing, and ends with it, or with the widget.
 """
 
 from __future__ import annotations

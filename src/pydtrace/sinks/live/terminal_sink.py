@@ -1,8 +1,11 @@
-"""pydtrace --live: the aggregations on a terminal, drawn anew each interval; what the script prints runs below them.
+"""pydtrace --live: the aggregations on a terminal, redrawn at an interval; what the script prints
+runs below them.
 
-In: what a sink is given (driver/sink.py); keys that are pressed.  Out: a screen; when it is left, what dtrace would have printed at the
-end, and the messages that came meanwhile.  Always: the terminal is as it was when tracing ends, however it ends by itself; nothing
-waits for the user; what names hold is shown, not obeyed.
+At the end there are the output that dtrace would have printed and the messages that came
+meanwhile.
+
+- The terminal is restored however the tracing ends.
+- Nothing waits for the user. Names are escaped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The screen of --live: a view drawn by rich, and the keys that change how it is drawn.
+"""The screen of --live: a view drawn by rich, and the keys that change it.
 
-In: a view.View, a terminal's descriptor, keys.  Out: the terminal's alternate screen.
-Always: as many lines as the terminal has, at any size; without colour (NO_COLOR, a terminal that has none) the heat map is of characters.
+- It has as many lines as the terminal, at any size.
+- Without colour (NO_COLOR, a terminal without any) the heat map is of characters.
 """
 
 from __future__ import annotations

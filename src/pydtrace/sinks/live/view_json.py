@@ -1,7 +1,7 @@
-"""A view as plain data, for the page (page/view.js) that draws it.
+"""A view as plain data for the page (web_assets/view.js) that draws it.
 
-In: a view.View.  Out: dictionaries that JSON takes.  Always: numbers that are drawn are finite and at most 2^53 or shown as text beside it;
-text is as names are: the page puts it into the document as text, never as HTML.
+- Numbers that are drawn are finite and at most 2^53; a text has the exact value.
+- Text is kept as it is: the page puts it into the document as text, never as HTML.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""pydtrace --web: the views of --live in a browser; and --html: the same page as one file, at the end.
+"""pydtrace --web: the views of --live in a browser; --html: the same page as one file at the end.
 
-In: what a sink is given (driver/sink.py), a port (0: any) or a path.  Out: a server on 127.0.0.1 whose address is told, or a file; what
-the script prints goes where it ever goes, too.
-Always: who has not the token in the address gets nothing, nor does a page of another site (the Host header is checked, and no answer
-may be read by others); nothing that a browser sends reaches the tracing; a viewer that does not read holds up nobody, and gets the
-latest state when it reads again; at most _VIEWERS at a time, and _CONNECTIONS of whoever it is.
+The server listens on 127.0.0.1 and prints its address.
+
+- Who does not have the address's token gets nothing, nor does a page of another site: the Host
+  header is checked, and no answer can be read by others.
+- Nothing that a browser sends reaches the tracing.
+- A viewer that does not read delays nobody, and gets the latest state when it reads again. At
+  most _VIEWERS are connected, and _CONNECTIONS of each user.
 """
 
 from __future__ import annotations

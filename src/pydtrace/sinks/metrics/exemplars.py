@@ -1,8 +1,10 @@
-"""Exemplars: of a metric's values single ones, with what leads to where they came from (a trace's id, a tag).
+"""Exemplars: single values of a metric, with what leads to their source (a trace's id, a tag).
 
-In: records; meanings with `exemplar` (metric_config.py): the name of the value, and of the texts that go with it.  Out: for each series the
-newest record of each magnitude.  Always: a record counts where it has all that the meaning names, the metric's labels among them; what
-OpenMetrics would refuse (more than 128 characters) is left out.
+metric_config.py names the value and the texts. For each series the newest record of each
+magnitude is kept.
+
+- A record counts if it has all that the configuration names, the metric's labels included.
+- What OpenMetrics would refuse (more than 128 characters) is left out.
 """
 
 from __future__ import annotations

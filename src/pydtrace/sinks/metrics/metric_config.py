@@ -1,9 +1,10 @@
-"""What an aggregation is called as a metric: name, help, unit, multiplier, labels.
+"""What an aggregation is as a metric: name, help, unit, multiplier, labels.
 
-In: lines of one format, wherever they stand (-x metric=LINE, -x metrics=FILE, `#pragma D metric LINE`):
+The lines have one format in all places (-x metric=LINE, -x metrics=FILE, `#pragma D metric LINE`):
     latency name=shop_request_duration unit=seconds multiplier=1e-9 labels=route,status sum=latency_sum help="Time of a request"
-Out: {aggregation's name: Meaning}, or a MappingError that says where and what.
-Always: what is wrong is found before anything is traced; an aggregation that no line tells of has a name, and is told of.
+
+- Errors are found before anything is traced: MappingError has the place and the reason.
+- An aggregation without a line has a name and is exported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The server that Prometheus asks: GET /metrics.
-
-In: an address, a function that makes the answer, a token and a certificate if asked for.  Out: answers.  Always: as sinks/http/http_server.py has it.
+"""The server that Prometheus asks: GET /metrics, with a token and a certificate if these are
+configured (sinks/http/http_server.py).
 """
 
 from __future__ import annotations

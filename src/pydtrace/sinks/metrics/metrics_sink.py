@@ -1,8 +1,8 @@
-"""pydtrace --metrics: the aggregations for Prometheus, while tracing goes on; what the script prints goes where it ever goes.
+"""pydtrace --metrics: the aggregations for Prometheus while tracing goes on; the script's output
+stays where it is.
 
-In: what a sink is given (driver/sink.py), an address.  Out: a server (metrics_http.py), whose address is told.
-Always: the thread that traces makes a snapshot each interval, and nothing else; who asks gets the last one, made into text in a thread
-of its own.
+- The tracing thread makes a snapshot at an interval, and nothing else. A request gets the last
+  one, made into text in a thread of its own.
 """
 
 from __future__ import annotations

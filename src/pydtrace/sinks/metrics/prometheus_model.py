@@ -1,9 +1,9 @@
-"""Aggregations as metrics of Prometheus.
+"""Aggregations as metrics of Prometheus, for --metrics (metrics_sink.py) and for a program's own
+registry (Collector).
 
-In: a tracing's aggregations, what they are called (metric_config.py), what was lost.  Out: metrics of prometheus_client, for pydtrace
---metrics (metrics_sink.py) and for a program's own registry (Collector).
-Always: a counter or a distribution never falls, whatever clear() and trunc() of the script do; a bucket ends where D's does: le is the
-greatest integer in it; made of a Snapshot, which nothing changes, and in the thread that asks for it.
+- A counter or a distribution never falls, whatever clear() and trunc() of the script do.
+- A bucket ends where D's does: le is the greatest integer in it.
+- Metrics are made of a Snapshot, which does not change, in the thread that asks.
 """
 
 from __future__ import annotations

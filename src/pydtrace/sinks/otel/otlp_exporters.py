@@ -1,8 +1,12 @@
-"""OpenTelemetry's exporters, with what the SDK leaves out: whatever a receiver did not take is not said to be taken.
+"""OpenTelemetry's exporters, extended: what a receiver did not accept is not reported as accepted.
 
-In: a URL: http:// and https:// by OTLP over HTTP, grpc:// and grpcs:// over gRPC.  Out: the SDK's exporter, and what answers say (Heard).
-Always: a redirection is followed nowhere and is no success; an answer is as sinks/http/bounded_http.py has it; what a receiver says that it refused of
-a request that it took (OTLP's partial success) is counted.  A status of success is believed, whatever comes behind it.
+http:// and https:// stand for OTLP over HTTP, grpc:// and grpcs:// for gRPC. The results are the
+SDK's exporter, and what its answers say (Heard).
+
+- A redirection is not followed and is no success. Answers are bounded by
+  sinks/http/bounded_http.py.
+- What a receiver refused of a request that it accepted (OTLP's partial success) is counted. A
+  status of success counts as such, whatever follows it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Metrics of Prometheus as those of OpenTelemetry.
+"""Metrics of Prometheus (sinks/metrics/prometheus_model.py) as the SDK's MetricsData, cumulative or
+as deltas to the last accepted ones.
 
-In: snapshots (sinks/metrics/prometheus_model.py).  Out: the SDK's MetricsData, cumulative or as differences to what was received last.
-Always: one meaning of each aggregation: what prometheus.metrics() gives is only written in another form.  A bucket's bounds stay what
-they are, since both sides hold that a value is in the first bucket whose bound is not below it.
+- An aggregation has one meaning: what prometheus_model.py gives is written in another form. A
+  bucket's bounds stay, since in both a value belongs to the first bucket whose bound is not below
+  it.
 """
 
 from __future__ import annotations

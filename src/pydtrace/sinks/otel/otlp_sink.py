@@ -1,10 +1,12 @@
-"""pydtrace --otlp URL: the aggregations to a receiver of OpenTelemetry's, while tracing goes on.
+"""pydtrace --otlp URL: send the aggregations to an OpenTelemetry receiver while tracing goes on.
 
-In: what a sink is given (driver/sink.py), a URL as otlp_exporters.py has it; options `otlpinterval` (ns), `otlptemporality` ("cumulative",
-"delta").
-Out: the metrics that --metrics would show (sinks/metrics/prometheus_model.py), as the SDK's exporter sends them.
-Always: the thread that traces makes a snapshot each interval, and waits for no receiver: a thread of its own sends the newest one.  A
-receiver that was away gets all the same: cumulative numbers hold everything, and a difference is taken to what was last received.
+Options: `otlpinterval` (ns), `otlptemporality` ("cumulative", "delta"); the URL is that of
+otlp_exporters.py. The metrics are those of --metrics (sinks/metrics/prometheus_model.py).
+
+- The tracing thread makes a snapshot at an interval and waits for no receiver: another thread
+  sends the newest one.
+- A receiver that was away misses nothing: cumulative numbers hold everything, and a delta is
+  taken to what was last accepted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""pydtrace --spans URL: pairs of records, as spans of OpenTelemetry's SDK that a receiver gets while tracing goes on.
+"""pydtrace --spans URL: send pairs of records as OpenTelemetry spans while tracing goes on.
 
-In: what a sink is given (driver/sink.py); a URL as --otlp has it (otlp_sink.py).  Which records are a pair: sinks/timeline/timeline_sink.py, Slices.
-Out: a span for each pair; docs/guide/timeline.md says what it holds.
-Always: the thread that traces waits for no receiver; what the receiver did not take, and what is too much to be kept, is counted and told.
+sinks/timeline/timeline_sink.py decides which records are a pair; docs/guide/timeline.md describes
+a span.
+
+- The tracing thread waits for no receiver. What the receiver did not accept, and what is too much
+  to be kept, is counted and reported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A time line as Chrome's JSON (the "Trace Event Format"): sinks/timeline/timeline_sink.py says what is on it.
+"""Write a timeline as Chrome's JSON (the "Trace Event Format"), event by event.
 
-In: slices, instants and counters on tracks.  Out: one JSON object in an open file, written event by event.
-Always: times are microseconds since tracing began, with three digits behind the point: as many as a double holds for months; what
-began before is shown from there on; whole numbers that JavaScript does not hold are text.
+- Times are microseconds since tracing began, with three decimals: a double holds these for
+  months. What began before is shown from there on.
+- Integers that JavaScript cannot hold are text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A time line as Perfetto's protobuf: sinks/timeline/timeline_sink.py says what is on it.
+"""Write a timeline as Perfetto's protobuf, packet by packet.
 
-In: slices, instants and counters on tracks.  Out: packets, one after the other, in an open file.
-Always: a track is described before its first event; times are of the monotonic clock, which the first packet ties to the wall's.
+- A track is described before its first event.
+- Times are those of the monotonic clock; the first packet relates it to the wall clock.
 """
 
 from __future__ import annotations

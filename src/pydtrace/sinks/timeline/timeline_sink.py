@@ -1,11 +1,14 @@
-"""pydtrace --perfetto FILE and --chrome FILE: records as slices on a time line, aggregations as counters.
+"""pydtrace --perfetto FILE and --chrome FILE: records as slices on a timeline, aggregations as
+counters.
 
-In: what a sink is given (driver/sink.py), a path.  Out: a file that Perfetto (ui.perfetto.dev) or Chrome (chrome://tracing) shows;
-texts of printa() go to the output as ever.  docs/guide/timeline.md says what a record becomes.
-Always: a file is at its place when it is whole; slices of a track lie within each other: what has not ended when an outer one
-does ends with it; an end without a beginning is told as an instant.  Of slices that never end a bounded number is remembered.
+This file decides which slice begins and ends where; a Writer (perfetto_writer.py,
+chrome_trace_writer.py) writes the file. docs/guide/timeline.md says what a record becomes. Texts
+of printa() go to the output.
 
-Which file it is, is a Writer's business (perfetto_writer.py, chrome_trace_writer.py): this module knows which slice begins and ends where.
+- The file appears when it is complete.
+- Slices of a track are nested: one that is open when an outer one ends, ends with it. An end
+  without a beginning is an instant.
+- Of slices that never end a bounded number is remembered.
 """
 
 from __future__ import annotations

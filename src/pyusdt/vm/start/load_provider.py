@@ -1,8 +1,9 @@
-"""The provider `python` into this process, whatever it knows of pyusdt: for start/sitecustomize.py, and for `pyusdt attach`.
+"""Load the provider `python` into this process, for start/sitecustomize.py and for `pyusdt attach`.
 
-In:      whether the probe audit is wanted.
-Out:     the provider; a line on the standard error where that can not be.
-Always:  nothing is raised.  Run by its path, without pyusdt, by any Python: Python 2 can read it, too.
+A line on the standard error says why that is not possible.
+
+- Nothing is raised. The file is run by its path, without pyusdt, by any Python: Python 2 can read
+  it, too.
 """
 
 import os

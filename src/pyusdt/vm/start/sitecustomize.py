@@ -1,10 +1,13 @@
-"""Brings pyusdt's provider `python` into a program that does not know it: vm/inject_env.py puts this folder first in PYTHONPATH.
+"""Bring the provider `python` into an unprepared program; vm/inject_env.py puts this folder first in
+PYTHONPATH.
 
-In:      PYUSDT_VM_INTO, as vm/inject_env.py writes it; PYUSDT_VM_PYTHONPATH, what PYTHONPATH was, if there was one.
-Out:     the provider, or what pyusdt's own variables ask for, in the process that was meant.
-Always:  the environment and sys.path are as they would be without us before any code of the program's runs, so its children know
-         nothing of this, and its own sitecustomize is imported as ever.  Only where the children are asked for, too, the environment
-         stays as vm/inject_env.py made it.  Any Python can read this file, Python 2, too.
+PYUSDT_VM_INTO is written by vm/inject_env.py; PYUSDT_VM_PYTHONPATH is the old PYTHONPATH, if
+there was one.
+
+- Before any code of the program runs, the environment and sys.path are as they would be without
+  this, so its children know nothing of it, and its own sitecustomize is imported. Only where the
+  children are wanted, too, the environment stays as vm/inject_env.py made it.
+- Any Python can read this file, Python 2, too.
 """
 
 import os
