@@ -56,7 +56,7 @@ GLOBS = """
 
 def ask(build, lines):
     run = subprocess.run(
-        [build.program("names_main")],
+        [build.program("glob_main")],
         input="\n".join(lines) + "\n",
         capture_output=True,
         text=True,

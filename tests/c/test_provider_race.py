@@ -21,7 +21,7 @@ def test_a_provider_waits_for_a_slow_path(tmp_path):
             "-Werror",
             f"-I{ROOT}/include",
             f"-I{ROOT}/c",
-            C_TESTS / "busy_main.c",
+            C_TESTS / "provider_race_main.c",
             *target_sources(),
             "-o",
             program,

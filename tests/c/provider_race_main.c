@@ -25,7 +25,8 @@ static void *hold(void *unused)
 
 int main(void)
 {
-    static const struct pyusdt_probe_desc table[] = {PYUSDT_USER_TRACE_FAMILIES("busy_main")};
+    static const struct pyusdt_probe_desc table[] = {
+        PYUSDT_USER_TRACE_FAMILIES("provider_race_main")};
     static const struct pyusdt_probe_def probe = {"one", 1, {PYUSDT_INT | 8}, 0, {NULL}};
     struct pyusdt_probe_site site;
     struct pyusdt_error why;
