@@ -161,10 +161,10 @@ enum {
 };
 
 /* Which word of _Py_DebugOffsets has a field's offset, in 3.13, 3.14, 3.15; 0: that version has none. */
-static const struct told {
+static const struct debug_word {
     uint16_t field;
     uint8_t word[PYUSDT_PYTHON_NEWEST - PYUSDT_PYTHON_TELLS + 1];
-} told[] = {
+} debug_words[] = {
 #define TOLD(name, ...) \
     { \
         offsetof(struct pyusdt_python_layout, name), \
@@ -270,11 +270,11 @@ int pyusdt_python_layout_told(const uint64_t *words, struct pyusdt_python_layout
     if (out->minor < PYUSDT_PYTHON_TELLS || out->minor > PYUSDT_PYTHON_NEWEST)
         return -ENOENT;
     which = out->minor - PYUSDT_PYTHON_TELLS;
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-        uint64_t value = told[i].word[which] ? words[told[i].word[which]] : 0;
+    for (size_t i = 0; i < sizeof debug_words / sizeof *debug_words; i++) {
+        uint64_t value = debug_words[i].word[which] ? words[debug_words[i].word[which]] : 0;
         if (value >= PYUSDT_PYTHON_FARTHEST)
             return -ERANGE;
-        *field_of(out, told[i].field) = (uint32_t)value;
+        *field_of(out, debug_words[i].field) = (uint32_t)value;
     }
     fill_objects(out);
     return from_thread(out, words) != 0

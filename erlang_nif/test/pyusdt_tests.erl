@@ -29,14 +29,14 @@ number_test_() ->
 %% Immediately, with the rule for erl_error, which shows it in the shell and in crash reports.
 wrong_names_test_() ->
     Rule = "its name is a letter or _",
-    [[?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:provider(Name) end, Rule))
+    [[?_assertMatch({badarg, {match, _}}, error_of(fun() -> pyusdt:provider(Name) end, Rule))
       || Name <- ["bad name!", "web2", <<>>, lists:duplicate(41, $a), lists:duplicate(50, 16#20ac)]],
-     [?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:provider(Name) end, Text))
+     [?_assertMatch({badarg, {match, _}}, error_of(fun() -> pyusdt:provider(Name) end, Text))
       || {Name, Text} <- [{shop, "a name is text"}, {"nul\0", "NUL"}, {lists:duplicate(300, $a), "hundreds"}]],
-     [?_assertMatch({badarg, {match, _}}, told(fun() -> pyusdt:probe(pyusdt:provider("shop"), Name, Types) end, Text))
+     [?_assertMatch({badarg, {match, _}}, error_of(fun() -> pyusdt:probe(pyusdt:provider("shop"), Name, Types) end, Text))
       || {Name, Types, Text} <- [{"a b", [], Rule}, {"a", [atom], "atom is no type"}, {"a", lists:duplicate(13, int), "twelve"}]]].
 
-told(Function, Text) ->
+error_of(Function, Text) ->
     try Function()
     catch error:Reason:Stack ->
         [{Module, _, _, _} | _] = Stack,

@@ -363,7 +363,7 @@ PARSERS: dict[str, Parser] = {
     # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)
     "track": _make_word_parser("thread", "task", "tag"),  # by which --perfetto and --chrome have their tracks
     "metric": _parse_repeated, "metrics": _parse_text, "metricstoken": _parse_text, "metricscert": _parse_text,
-    # who is told of a clause's records; when an alert is over, when who was told is told again; how many alerts a minute;
+    # who gets a clause's records; when an alert is over, when it is sent again; how many alerts a minute;
     # whether the stacks of the process go with them (docs/guide/alerts.md)
     "alert": _parse_repeated, "alertends": _parse_rate, "alertrepeat": _parse_rate, "alertrate": _parse_count, "alertstacks": _parse_flag,
     # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)

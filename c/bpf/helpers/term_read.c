@@ -191,7 +191,7 @@ bool pyusdt_term_next(struct pyusdt_term_reader *reader, struct pyusdt_token *to
     memset(token, 0, sizeof *token);
     if (read_uint(reader, 1, &tag) && take_token(reader, token, tag))
         return true;
-    reader->at = reader->end; /* nothing behind it can be told apart */
+    reader->at = reader->end; /* nothing behind it can be distinguished */
     return false;
 }
 

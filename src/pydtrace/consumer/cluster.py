@@ -46,7 +46,7 @@ _ANSWER = struct.Struct(
 _CARRIER_TIMEOUT = 15.0  # s that a host may be without a carrier (one that was killed is started anew) before it is lost
 _MAX_HOST_NAME = 64  # characters of a host's name, at most
 _HOSTS_INTERVAL = 2.0  # s between two looks at which hosts there are
-_CLOSE_TIMEOUT = 5.0  # s that a tracer may take to be told that it is over; then it notices
+_CLOSE_TIMEOUT = 5.0  # s for informing a tracer that it is over; then it notices by itself
 _LISTEN_TIMEOUT = 30.0  # s that a tracer may take to listen
 _START_TIMEOUT = 120.0  # s that carriers which are there may take to start one; who waits for it may give up before
 
@@ -188,7 +188,7 @@ def _open_link(cluster: Cluster, host: str) -> HostConnection:
 
     class CarriedLink(HostConnection):
         def close(self) -> None:
-            """The tracer is told, while there is a cluster to do it by."""
+            """Inform the tracer, while there is a cluster to do it by."""
             super().close()
             thread.join(_CLOSE_TIMEOUT)
 
@@ -218,7 +218,7 @@ def _relay_bytes(cluster: Cluster, host: str, there: int, out: int, err: int) ->
             read_at += size
             if over or (ended and not size):
                 return
-    except Exception as error:  # noqa: BLE001  (the line is broken, and its reader told)
+    except Exception as error:  # noqa: BLE001  (the line is broken, and its reader is informed)
         with contextlib.suppress(OSError):
             _write_all(err, f"{type(error).__name__}: {error}\n".encode())
     finally:

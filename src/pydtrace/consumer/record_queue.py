@@ -287,7 +287,7 @@ class DriverThread(threading.Thread):
             try:
                 answer.put(None if self.queue.over else function())
             except Exception:  # noqa: BLE001
-                answer.put(None)  # the engine failed: run() is told by its next poll
+                answer.put(None)  # the engine failed: run() gets the error by its next poll
 
     # --- for others -------------------------------------------------------------------------------
 

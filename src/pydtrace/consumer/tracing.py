@@ -180,7 +180,7 @@ def trace(
     wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
 
     hosts: trace there, as pydtrace --hosts does: "web[1-40],db1", or names; pid, cmd and all are each host's own then.  via: what
-    reaches one, "ssh -T {host}" unless it is given; relay: hosts that reach the others, and merge.  What happens to them (one is lost, is back …) is told in
+    reaches one, "ssh -T {host}" unless it is given; relay: hosts that reach the others, and merge.  What happens to them (one is lost, is back …) is in
     .faults, and the first warned of.
 
     record: a file that the events go to as well; replay: such a file, instead of processes; keep: "NAME[,TIME[,SIZE]]", with all=True: a
@@ -322,7 +322,7 @@ class Tracing(Block):
         self._notices = Notices()
         self.faults = self._notices.faults
         self._hosts = "hosts" in targets
-        self._compile_script(0)  # errors are told where the script is
+        self._compile_script(0)  # errors are raised where the script is
 
     def _compile_script(self, target: int) -> Any:
         compiler = Compiler(self._options, default_macros(target), kernel=KernelBtf())
@@ -503,8 +503,8 @@ class Tracing(Block):
         """The names of probes that are traced (of one process: those that it has), and of the values that their records have; of the one of
         that name, if it is given."""
         program = self._running.driver.program
-        told: tuple[int, ...] = self._requested.get("pids") or ()
-        there = watch_clauses.read_probe_names(told[0]) if len(told) == 1 else set()
+        pids: tuple[int, ...] = self._requested.get("pids") or ()
+        there = watch_clauses.read_probe_names(pids[0]) if len(pids) == 1 else set()
         probes: set[str] = set()
         values: list[str] = []
         for clause in program.clauses:
@@ -622,12 +622,12 @@ class Tracing(Block):
         driver = pump.driver
         if driver.actions.aggregates.on_removal:
             raise RuntimeError("this tracing has a collector already")
-        told = [
+        sourced = [
             (f"metric '{line}'", line)
             for line in (*dict.fromkeys(self._options.get("metric", ())), *lines)
         ]  # it was compiled twice
         try:
-            book = MetricStore(driver.actions.aggregates, driver.engine.name, told)
+            book = MetricStore(driver.actions.aggregates, driver.engine.name, sourced)
         except MetricConfigError as error:
             raise ValueError(str(error)) from None
 

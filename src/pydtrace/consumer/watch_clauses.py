@@ -21,7 +21,7 @@ _FLOAT_TYPES = ("float", "double")
 
 
 class Clause(NamedTuple):
-    """description: of probes, in D; body: what records all arguments, "" where they are not told; is_typed: it needs -x pyusdt."""
+    """description: of probes, in D; body: what records all arguments, "" where they are not known; is_typed: it needs -x pyusdt."""
 
     description: str
     body: str = ""
@@ -63,18 +63,18 @@ def _make_probe_clauses(probe: str, rows: list[Any]) -> list[Clause]:
         named = [row for row in named if all(map(glob, parts[:3], row[1:4]))]
     else:
         named = []
-    told: dict[tuple[str, str], list[Any]] = {}
+    signatures: dict[tuple[str, str], list[Any]] = {}
     for row in named:
-        told.setdefault((_provider_name(row), row[4]), []).append(
+        signatures.setdefault((_provider_name(row), row[4]), []).append(
             probe_signatures.row_signature(row)
         )
-    if not told or any(len(set(each)) > 1 for each in told.values()):
+    if not signatures or any(len(set(each)) > 1 for each in signatures.values()):
         return (
             _make_builtin_clauses(probe, parts[-1]) if len(parts) > 1 else [Clause(f"*:::{probe}")]
         )
     return [
         _make_typed_clause(f"{provider}[0-9]*:::{name}", each[0])
-        for (provider, name), each in told.items()
+        for (provider, name), each in signatures.items()
     ]
 
 

@@ -78,9 +78,9 @@ class _ProcessMaps:
         at = bisect_right(self._starts, address) - 1
         return self._maps[at] if at >= 0 and address < self._maps[at].end else None
 
-    def find_same_file(self, told: maps.Mapping) -> maps.Mapping | None:
+    def find_same_file(self, mapping: maps.Mapping) -> maps.Mapping | None:
         """A mapping of the file that the process says it has, or None."""
-        return self._of_files.get((told.device, told.inode))
+        return self._of_files.get((mapping.device, mapping.inode))
 
 
 # Who knows the names of code that lies in no file, that of a just-in-time compiler or an interpreter, say: makers of
@@ -140,17 +140,17 @@ class AddressSymbolizer(AddressFormatter):
             self._maps_size -= self._processes.popitem(last=False)[1].size
 
     def warnings(self) -> list[str]:
-        """What could not be named for want of time, each told once."""
+        """What could not be named in time, each reported once."""
         for resolver in self._resolvers:
             self._late_users |= getattr(resolver, "late", set())
-        told = [
+        messages = [
             f"names of functions of user {user}'s processes were not all read: their files and maps take too long"
             for user in sorted(self._late_users)
         ]
         for late in (self._late_users, *(getattr(each, "late", set()) for each in self._resolvers)):
             late.clear()
-        told += RESPONSIVE_FS.drain_messages()
-        return told
+        messages += RESPONSIVE_FS.drain_messages()
+        return messages
 
     def _user_budget(self, user: int) -> CpuTimeBudget:
         if user not in self._budgets:
@@ -181,7 +181,7 @@ class AddressSymbolizer(AddressFormatter):
             return process.find_mapping(address)
 
     def _load_symbols(self, pid: int, where: maps.Mapping) -> FileSymbols:
-        """Of the file of a mapping.  Files are told apart as the kernel does: in another mount namespace another one may have the same
+        """Of the file of a mapping.  Files are distinguished as in the kernel: in another mount namespace another one may have the same
         path."""
         process = self._find_process(pid)
         real = where if where.address_range else process.find_same_file(where)
@@ -289,8 +289,8 @@ class AddressSymbolizer(AddressFormatter):
     def find_representative(self, naming: Naming, pid: int, address: int) -> int:
         """The address that stands for all of a process that are printed by one name: in a function its beginning, as in dtrace,
         else the first that was seen."""
-        if told := self._name_of(pid, address):
-            return self._representatives.setdefault((pid, told), address)
+        if name := self._name_of(pid, address):
+            return self._representatives.setdefault((pid, name), address)
         _, name, distance = self.find_symbol(pid, address)
         first = (
             address - distance
@@ -322,8 +322,8 @@ class AddressSymbolizer(AddressFormatter):
         )
 
     def _name_unescaped(self, pid: int, address: int, naming: Naming, inner: int = 0) -> str:
-        if told := self._name_of(pid, address):
-            return told
+        if name := self._name_of(pid, address):
+            return name
         module, symbol, distance = self.find_symbol(pid, address, inner)
         if module is None:
             return self._resolve_frame(pid, distance) or f"0x{distance:x}"

@@ -29,7 +29,7 @@ class AggregationState:
     """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
     symbols.Symbols.
 
-    departing: told of what clear() or trunc() is about to take away, None where nobody wants to know."""
+    departing: called with what clear() or trunc() is about to take away, None where nobody wants to know."""
 
     on_removal: Callable[[AggDef, Aggregation], None] | None = None
 

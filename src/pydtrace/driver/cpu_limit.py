@@ -44,7 +44,7 @@ class CpuLimit:
         return time.process_time() + self._other_seconds()
 
     def check_limit(self) -> str:
-        """What is told to the user when the last window took more than is allowed, else ""."""
+        """The message for the user when the last window took more than is allowed, else ""."""
         now = time.monotonic()
         if now - self._began < WINDOW:
             return ""

@@ -77,7 +77,9 @@ class Driver:
         self._opened: Engine | None = None  # until close()
         self._sink: Sink | None = None  # likewise
         self._speculations: SpeculationBuffer | None = None
-        self._reported_drops: dict[str, int] = {}  # kind of loss -> how many the sink was told of
+        self._reported_drops: dict[
+            str, int
+        ] = {}  # kind of loss -> how many were reported to the sink
         self._max_wait = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
         self._cpu_limit: CpuLimit | None = None
         self.stopping = self.aborting = self.interrupted = False
@@ -137,7 +139,7 @@ class Driver:
                 *FIXED_PROBES,
                 *list_probes(self.options, Targets(), widen_description(description)),
             ]
-        except (EngineError, OSError):  # what is wrong is told as it is
+        except (EngineError, OSError):  # reported as it is
             return []
 
     def _check_allowed(self) -> None:
@@ -255,9 +257,9 @@ class Driver:
         """Feed the sink with what there is, or comes within `timeout` seconds."""
         self._consume_records(self.engine.poll(min(timeout, self._max_wait)))
         self._report_drops()
-        if self._cpu_limit and (told := self._cpu_limit.check_limit()):
+        if self._cpu_limit and (message := self._cpu_limit.check_limit()):
             self.stopping = self.exceeded_cpu_limit = True
-            self.sink.notice(told)
+            self.sink.notice(message)
 
     def catch_up(self, seconds: float) -> bool:
         """Feed the sink with all that was fired before this call.  False: not all of it came within so many seconds."""

@@ -120,7 +120,7 @@ class ProfileSampler:
         ]
 
     def warnings(self, ended: bool) -> list[str]:
-        """What the user is to be told since the last call."""
+        """Messages for the user since the last call."""
         said, self.messages = self.messages, []
         if ended and self._unknown_count:
             said.append(

@@ -34,7 +34,7 @@ _MAX_NAMES = 1 << 18  # texts
 _FIRST_DELAY, _MAX_DELAY = 0.01, 5.0  # seconds until a process that is no Python is looked at again
 _MAX_PROCESSES = 256  # that are held, a descriptor each
 _IDLE_TIMEOUT = 10.0  # seconds that all that is open may take together: who makes one look slow can do so with each
-_MAX_ALTERNATIVES = 3  # functions that are told of one address
+_MAX_ALTERNATIVES = 3  # functions that are named for one address
 
 
 def _has_memory(pid: int) -> bool:

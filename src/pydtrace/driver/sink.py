@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class TraceInfo:
-    """What a sink is told when the tracing begins.  clock: the time that the tracing is at.
+    """What a sink knows when the tracing begins.  clock: the time that the tracing is at.
 
     program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
     of a probe's id; engine: its name, reason: why it is that one; has_places, fired: as the engine's (engine.Engine).
@@ -119,7 +119,7 @@ class TraceInfo:
         return self._error_reporter.count if self._error_reporter else 0
 
     def report_error_counts(self) -> None:
-        """The records are over: faults that were counted are told."""
+        """The records are over: print the faults that were counted."""
         if self._error_reporter:
             self._error_reporter.report_counts()
 
@@ -149,7 +149,7 @@ class Sink:
         raise NotImplementedError
 
     def notice(self, text: str, error: bool = True) -> None:
-        """What the user is told beside the data; error: False where it is no trouble."""
+        """A message for the user besides the data; error: False where nothing is wrong."""
         raise NotImplementedError
 
     def fault(self, text: str, count: int = 0) -> None:

@@ -36,7 +36,7 @@ class Packing:
 
 
 class Scale:
-    """What a bar's length is told by: all counts together; with the option aggzoom the largest one, of which the bar is 95 %
+    """What a bar's length is relative to: all counts together; with the option aggzoom the largest one, of which the bar is 95 %
     of the width.  above, below: whether there are counts of that sign."""
 
     __slots__ = ("above", "below", "factor", "total")

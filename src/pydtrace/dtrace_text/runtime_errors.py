@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Names = Callable[[int], tuple[str, ...]]  # provider, module, function, name of a probe id
 
-_REPORTED_AT_MOST = 3  # faults of a kind that are told before they are counted
+_REPORTED_AT_MOST = 3  # faults of a kind that are printed before they are counted
 _STRING_ARGUMENT = re.compile(r"copyinstr\(\s*(arg[0-9])\s*[,)]")
 _DATA = struct.Struct("=IIQ")  # kind, pc, value, at FAULT_KIND
 _FAULTS = {
@@ -138,7 +138,7 @@ class ErrorReporter:
         self._report(line, 0)
 
     def report_counts(self) -> None:
-        """Tracing is over: tell the counts; those that were told are forgotten."""
+        """Tracing is over: print the counts; those that were printed are forgotten."""
         for (count,), line in self._seen.values():
             if count > _REPORTED_AT_MOST:
                 self._report(

@@ -194,7 +194,7 @@ class Engine(Clock):
                 "from"
             )
         self.program, self.options = program, options
-        self.startup_notices: list[str] = []  # what the user is to be told before tracing starts
+        self.startup_notices: list[str] = []  # messages for the user before tracing starts
         self.matched: list[
             tuple[Any, int]
         ] = []  # (ast.ProbeDesc, number of probes), in the order of the source, after open()
@@ -308,7 +308,7 @@ class Engine(Clock):
         raise NotImplementedError
 
     def warnings(self) -> list[str]:
-        """What the user is to be told of the tracing since the last call: texts, one line each."""
+        """Messages for the user since the last call: texts, one line each."""
         return []
 
     def maps_of(self, pid: int) -> Sequence[str]:

@@ -68,8 +68,8 @@ def explain_missing(desc: Any) -> str | None:
 
 def explain_not_offered(desc: Any) -> str | None:
     """The same, or how a node comes to offer a probe that it can have."""
-    if told := explain_missing(desc):
-        return told
+    if hint := explain_missing(desc):
+        return hint
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
         return (
             "a node offers the emulator's own probes after pyusdt_vm:enable(), on OTP before 25.3 all of them only after "

@@ -149,19 +149,19 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
     from .erlang_vm_hints import explain_not_offered
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
 
-    told: str | None = (
+    hint: str | None = (
         explain_not_offered(desc)
         or _explain_python_version(desc)
         or _explain_framework(desc)
         or _BPFTRACE_HINTS.get(desc.provider or desc.module or desc.function)
     )
-    if told:
-        return told
+    if hint:
+        return hint
     if desc.provider in _DTRACE_PROVIDERS:
         return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
-    if function and (told := _explain_module(int(desc.provider[3:]), desc.module)):
-        return told
+    if function and (hint := _explain_module(int(desc.provider[3:]), desc.module)):
+        return hint
     if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
         return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
     if engine == "embedded" and (

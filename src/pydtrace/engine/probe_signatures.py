@@ -54,20 +54,22 @@ def parse_signature(text: str, nargs: int, strings: int) -> Signature | None:
     found = [_ARGUMENT.fullmatch(each) for each in text[1:-1].split(", ") if text != "()"]
     pairs = tuple((each[1] or "", each[2]) for each in found if each and each[2] in TYPES)
     names = [name for name, _ in pairs if name]
-    told = sum(1 << i for i, (_, type) in enumerate(pairs) if type in (STRING, TERM))
+    text_bits = sum(1 << i for i, (_, type) in enumerate(pairs) if type in (STRING, TERM))
     return (
         pairs
-        if len(pairs) == len(found) == nargs and told == strings and len(set(names)) == len(names)
+        if len(pairs) == len(found) == nargs
+        and text_bits == strings
+        and len(set(names)) == len(names)
         else None
     )
 
 
 def row_signature(row: Sequence[Any]) -> Signature:
-    """Of a row: with the names of probes that are always the same, and none where nothing is told."""
+    """Of a row: with the names of probes that are always the same, and none where nothing is known."""
     pid, provider, _, _, name, nargs, strings, _, text = row[:9]
-    told = parse_signature(text, nargs, strings)
-    if told is not None:
-        return told
+    signature = parse_signature(text, nargs, strings)
+    if signature is not None:
+        return signature
     names = builtin_probe_args.argument_names(provider.removesuffix(str(pid)), name)
     types = [STRING if strings >> i & 1 else INTEGER for i in range(nargs)]
     return tuple(zip(names if len(names) == nargs else [""] * nargs, types))
@@ -103,10 +105,10 @@ class SignatureLookup:
         found = [
             row for row in self._probe_rows if all(map(_tracer.glob, wanted, (row[1], row[4])))
         ]
-        told = list(
+        reported = list(
             dict.fromkeys(parse_signature(row[8], row[5], row[6]) for row in found)
         ) or _framework_signatures(provider, description.name)
-        return told or (
+        return reported or (
             self._file_signatures(description)
             if self._file_signatures and probe_kind(description) == OTHER
             else []

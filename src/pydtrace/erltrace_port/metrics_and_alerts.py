@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydtrace.driver.sink import TraceInfo
     from pydtrace.sinks.alerts.alert_receivers import Receiver
 
-RECEIVER = "erlang"  # how the option `alert` calls the process that is told
+RECEIVER = "erlang"  # how the option `alert` calls the process that gets the notes
 _SUFFIXES = {"counter": "_total", "info": "_info"}
 _ENDS = ("le", "quantile")  # labels of a part of a series
 _UNDEFINED, _NULL = Atom("undefined"), Atom("null")

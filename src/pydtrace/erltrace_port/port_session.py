@@ -39,7 +39,7 @@ _NOT_WHILE_TRACING = "Operation illegal when tracing is active"
 
 
 class CommandError(Exception):
-    """What the user is told."""
+    """A message for the user."""
 
 
 class Session:

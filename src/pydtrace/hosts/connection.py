@@ -130,7 +130,7 @@ class ProcessConnection(HostConnection):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-        )  # a Ctrl-C is ours: the hosts are told to end
+        )  # a Ctrl-C is ours: the hosts are asked to end
         assert self.process.stdin and self.process.stdout and self.process.stderr
         super().__init__(
             *(

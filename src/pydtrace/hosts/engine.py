@@ -84,7 +84,7 @@ class RemoteEngine(EmbeddedEngine):
         self._names = language_frames.FrameNames(
             MAX_HOSTS * host_protocol.NAMES
         )  # host_messages.py has the bound of each
-        self.cpu = None  # that of a loss is not told
+        self.cpu = None  # that of a loss is not known
         self.descriptions = self._all_descriptions()
         self.definitions = {each.name: each for each in program.aggregations}
         self.host_clauses = {
@@ -256,7 +256,7 @@ class RemoteEngine(EmbeddedEngine):
                 self._start_host(host)
 
     def _note_failed_attempt(self, host: Host, why: str) -> None:
-        """A try; what was said at it is told where it is the last one."""
+        """A try; its error is reported where it is the last one."""
         said, host.messages = host.messages, []
         self._disconnect(host, LOST)
         if not self._reconnects.note_failure(host, time.monotonic_ns()):
@@ -281,9 +281,9 @@ class RemoteEngine(EmbeddedEngine):
         self._ping_hosts()
         self._add_joining_hosts()
         self._reconnect_due()
-        told = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
-        ready = self._select_readable(told)
-        if told and not ready:
+        selected = [key.data for key, _ in self._selector.select(max(0, timeout) / _SECOND)]
+        ready = self._select_readable(selected)
+        if selected and not ready:
             time.sleep(min(_FRAGMENT_DELAY, max(0, timeout) / _SECOND))
         for host in ready:
             self._call_host(host, Host.take_lines)
@@ -465,7 +465,7 @@ class RemoteEngine(EmbeddedEngine):
         return records + self._take_records()
 
     def _flush_epochs(self, timeout: int = _FLUSH_TIMEOUT) -> None:
-        """What the hosts have counted up to now is here, or who is late is told."""
+        """What the hosts have counted up to now is here, or who is late is reported."""
         self._flush_number += 1
         number = self._flush_number
         asked = set(self._tracing_hosts())

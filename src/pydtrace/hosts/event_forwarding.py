@@ -111,7 +111,7 @@ class ForwardingEngine(EmbeddedEngine):
         return [*made, (names, found)] if found else made
 
     def _intern_name(self, text: str, new: list[str]) -> int:
-        """new: the names that are told with it."""
+        """new: the names that are sent with it."""
         if text not in self._name_numbers:
             if len(self._name_numbers) >= host_protocol.NAMES - 1:
                 text = _UNKNOWN_FRAME

@@ -78,7 +78,7 @@ class SampleSource:
         self.number = -1  # among the sources of the engine
         self.host, self._events = events.host, events
         self._probes, self._intern_frame = probes, intern_frame
-        self._words: list[int] = []  # of the names that it has told
+        self._words: list[int] = []  # of the names that it has sent
         self._rows: deque[tuple[int, int, tuple[Any, ...], list[int], bytes]] = (
             deque()
         )  # (time, probe, who, stack, proc)

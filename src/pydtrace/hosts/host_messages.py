@@ -40,7 +40,7 @@ _MAX_USELESS = 100_000  # lines that say nothing that counts
 _MAX_ORIGINS = (
     2 * MAX_HOSTS**2
 )  # numbers of hosts behind relays, of two levels: made of those of both
-_MAX_MESSAGES = 200  # that it has told
+_MAX_MESSAGES = 200  # that it has sent
 _HEADER = struct.Struct("=IIIIQII")
 _FAULT = struct.Struct("=IIQ")
 _LARGEST = (1 << 63) - 1
@@ -50,7 +50,7 @@ STARTING, OPENED, RUNNING, ENDED, GIVEN_UP, LOST = range(6)
 class Host:
     """number: of the list; state; began: it has begun to trace, be it before its line broke; joins: it begins by itself, not with the others,
     since it was lost or has come later; behind: the hosts that it relays for, as people read them; until: no record before that time (ours) is
-    to come; epoch: the next one; told: texts for the user; drops: {kind: how many it has lost}.
+    to come; epoch: the next one; messages: texts for the user; drops: {kind: how many it has lost}.
 
     A line that breaks takes its incarnation along; connect_again() makes room for the next, whose epochs begin with 0.  What bounds a host bounds
     all of its incarnations together."""
@@ -86,8 +86,10 @@ class Host:
             tuple[Any, Any]
         ] = []  # (definition, rows, or bytes that say them) of the epoch that is open
         self._rows = self.waiting_bytes = 0
-        self.late = self.silent = False  # as the user was told
-        self._is_back = False  # until its first epoch says that its probes are on, which is told
+        self.late = self.silent = False  # as reported to the user
+        self._is_back = (
+            False  # until its first epoch says that its probes are enabled, which is reported
+        )
 
     @property
     def missing_counts(self) -> str:

@@ -56,7 +56,7 @@ class RelayEngine(RemoteEngine):
         )
 
     def bring_up_to_date(self) -> None:
-        """What the hosts have counted up to now is here, or who is late is told."""
+        """What the hosts have counted up to now is here, or who is late is reported."""
         self._flush_epochs()
 
     def drain_end(self) -> bytes:

@@ -35,7 +35,7 @@ _END_TIMEOUT = (
     10.0  # s that a command may take to end where nobody is there who could interrupt again
 )
 _KILL_DELAY = 0.5  # s from SIGTERM to SIGKILL where the user is in a hurry
-_REPORT_DELAY = 0.5  # s until the user is told what is waited for
+_REPORT_DELAY = 0.5  # s until the user is informed what is waited for
 
 
 class NoUser:
@@ -55,7 +55,7 @@ class Command:
         self._started_by_other = False
         self._start_ticks: int | None = None
         self.status: int | None = None  # wait status, once it has ended
-        self.report: Callable[[str], object] = lambda text: None  # how the user is told
+        self.report: Callable[[str], object] = lambda text: None  # how the user is informed
         self._witness: GroupWitness | None = None
         gate_read, self._gate = os.pipe()
         self._failure, failure_write = os.pipe()
@@ -72,7 +72,7 @@ class Command:
 
     def leave_start_to_engine(self) -> None:
         """Somebody else starts the command: start() will do nothing.  What it ends with is not known then; its pid is, once
-        set_pid() has told it."""
+        set_pid() has set it."""
         os.close(self._gate)
         os.close(self._failure)
         self._gate = -1
@@ -115,7 +115,7 @@ class Command:
         return self.status is not None
 
     def _has_ended(self) -> bool:
-        """A child whose stack is read stops for a moment; wait() is told of that, too, and would take it from who reads the stack."""
+        """A child whose stack is read stops for a moment; wait() returns for that, too, and would take it from who reads the stack."""
         said = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return said is not None and said.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 
@@ -155,8 +155,8 @@ class Command:
 
     def _terminate(self, user: User) -> None:
         interrupted = user.interrupted
-        told = self._was_signalled(interrupted)
-        if not told:
+        signalled = self._was_signalled(interrupted)
+        if not signalled:
             self._send_signal(signal.SIGTERM)
         seconds = (
             _END_TIMEOUT
@@ -169,7 +169,7 @@ class Command:
             pass
         if self.poll():
             return
-        if told:
+        if signalled:
             self._send_signal(signal.SIGTERM)
         self._await_end(_KILL_DELAY, lambda: False)
         if not self.poll():

@@ -118,9 +118,9 @@ def _shorten_name(name: str, width: float) -> str:
 
 def _draw_box(name: str, share: float, amount: str, start: float, row: int) -> str:
     x, width, y = start * WIDTH, share * WIDTH, TOP + row * ROW
-    told = escape(f"{name}: {amount}, {share:.1%}")
+    title = escape(f"{name}: {amount}, {share:.1%}")
     return (
-        f'<g class="b" data-x="{start:.6f}" data-w="{share:.6f}" data-row="{row}" data-name="{escape(name)}"><title>{told}</title>'
+        f'<g class="b" data-x="{start:.6f}" data-w="{share:.6f}" data-row="{row}" data-name="{escape(name)}"><title>{title}</title>'
         f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_pick_colour(name)}"/>'
         f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(_shorten_name(name, width))}</text></g>\n'
     )

@@ -326,7 +326,7 @@ class SampledProcess:
 
 
 class UnseenChildren:
-    """The processor time of children that ended before they were seen: what their parents were told of them when they waited for them,
+    """The processor time of children that ended before they were seen: what wait() gave their parents,
     less what was seen of those that were.  seconds: of all."""
 
     def __init__(self) -> None:

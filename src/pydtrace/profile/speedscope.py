@@ -1,5 +1,5 @@
 """A profile in the format of speedscope (www.speedscope.app), with a sampled profile for each thread
-that is told apart.
+that is distinguished.
 
 - Weights are seconds, so that an hour at 97 Hz and a minute at 997 Hz can be compared. Every
   sample is in it.

@@ -38,7 +38,7 @@ LEFT_OUT_FRAME = pseudo_frame("left out")
 class Profile:
     """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took; unseen: seconds of
     processor time of children that ended before they were looked at; status: of the program, negative: the signal that ended it.  stacks: {(thread, stack from
-    the outermost frame on): samples}, thread "" where threads are not told apart.  looks: how often all threads were looked at;
+    the outermost frame on): samples}, thread "" where threads are not distinguished.  looks: how often all threads were looked at;
     missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
     many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
 

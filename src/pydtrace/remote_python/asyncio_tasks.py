@@ -231,8 +231,8 @@ class AsyncioTasks:
 
     def _walk_task_lists(self, interpreter: int, threads: Iterable[int]) -> list[int]:
         """The tasks in the lists of an interpreter and its threads, by the offsets in _asyncio."""
-        told = self._read_debug_offsets()
-        node, of_interpreter, of_thread = (told[i] for i in (6, 8, 12))
+        offsets = self._read_debug_offsets()
+        node, of_interpreter, of_thread = (offsets[i] for i in (6, 8, 12))
         heads = [interpreter + of_interpreter, *(thread + of_thread for thread in threads)]
         return [
             each - node
@@ -243,16 +243,16 @@ class AsyncioTasks:
 
     def _read_debug_offsets(self) -> list[int]:
         """The offsets in the module _asyncio: of a task (0 to 6), an interpreter (7, 8) and a thread."""
-        told = [
+        offsets = [
             each % (1 << 20)
             for each in struct.unpack(
                 "=13Q", self._python.memory.read(self._find_debug_section(), 104)
             )
         ]
-        if told[1] != told[5] + 8:
+        if offsets[1] != offsets[5] + 8:
             raise LookupError("a task of another shape")
-        self._layout = {**self._layout, "task_coro": told[5]}
-        return told
+        self._layout = {**self._layout, "task_coro": offsets[5]}
+        return offsets
 
     def _iter_nodes(self, head: int) -> Iterator[int]:
         at = self.word(head)

@@ -38,8 +38,8 @@ def draw_histogram(value: Histogram) -> str:
             f'fill="#4878a8"/><text x="{_LABELS + _BARS + 6}" y="{y + 13}">{bucket.count}</text>'
         )
     if value.n and (percentiles := value.to_dict().get("percentiles")):
-        told = "  ".join(f"{name} {number}" for name, number in percentiles.items())
-        rows.append(f'<text x="0" y="{len(buckets) * _ROW + 13}">{told}</text>')
+        text = "  ".join(f"{name} {number}" for name, number in percentiles.items())
+        rows.append(f'<text x="0" y="{len(buckets) * _ROW + 13}">{text}</text>')
     height = max(1, len(rows)) * _ROW
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" role="img" '

@@ -77,7 +77,7 @@ def make_value_members(value: aggregation_values.Value) -> dict[str, Any]:
     """A value's members in its object."""
     members = {"function": value.function, "n": value.words[0]}
     if isinstance(value, aggregation_values.Histogram):
-        told = (
+        details = (
             {"percentiles": value.percentiles()}
             if isinstance(value, aggregation_values.Percentiles)
             else {}
@@ -85,7 +85,7 @@ def make_value_members(value: aggregation_values.Value) -> dict[str, Any]:
         return {
             **members,
             "params": list(value.params),
-            **told,
+            **details,
             "buckets": [list(bucket) for bucket in value.buckets],
         }
     return {

@@ -54,7 +54,7 @@ class OffCpuInterval(NamedTuple):
 
 
 class OffCpuSink(Sink):
-    """lines, threads: they are told apart.  now: ns, until when there is something to know."""
+    """lines, threads: whether they are distinguished.  now: ns, until when there is something to know."""
 
     def __init__(self, profile: Profile, lines: bool, threads: bool) -> None:
         self._profile, self._lines, self._threads = profile, lines, threads

@@ -86,8 +86,8 @@ class IoWorker:
 
 
 class QuotaWorker:
-    """Work for a Reader, which is made when there is some.  told: what is to be known, each once; any number of processes may be
-    strange.  Who inherits has _do_work(), which the thread calls; _handle_hang(), for what hangs; LEFT_OUT, what is told of a user who has no time
+    """Work for a Reader, which is made when there is some.  messages: for the user, each once; any number of processes may be
+    strange.  Who inherits has _do_work(), which the thread calls; _handle_hang(), for what hangs; LEFT_OUT, the message about a user who has no time
     left; and SHARE, how much of each second of the thread a user other than root may have."""
 
     QUOTA_MESSAGE = ""
@@ -154,7 +154,7 @@ class QuotaWorker:
             self.messages.append(text)
 
     def drain_messages(self) -> list[str]:
-        """What has been told since the last call."""
+        """The messages since the last call."""
         found = self.messages[self._delivered :]
         self._delivered += len(found)
         return found

@@ -120,7 +120,7 @@ class ResponsiveFs:
             )
 
     def drain_messages(self) -> list[str]:
-        """What has not been told yet."""
+        """The messages since the last call."""
         found = self._hung[self._reported :]
         self._reported += len(found)
         said = [

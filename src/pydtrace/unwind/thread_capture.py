@@ -49,12 +49,14 @@ class ThreadCopy:
 
     __slots__ = ("data", "registers", "start", "syscall_words")
 
-    def __init__(self, registers: Mapping[int, int], data: bytes, told: list[str] | None) -> None:
+    def __init__(
+        self, registers: Mapping[int, int], data: bytes, syscall: list[str] | None
+    ) -> None:
         self.registers, self.data, self.start, self.syscall_words = (
             registers,
             data,
             registers[SP],
-            told,
+            syscall,
         )
 
     def read_word(self, address: int) -> int:
@@ -98,17 +100,19 @@ class ThreadCapture:
     ) -> tuple[dict[int, ThreadCopy], T]:
         """({thread: Copy}, what read() gave, which is called while they stand still).  waiting: those that wait in the kernel, too.
         No copy is of a thread that went on before all was read."""
-        told = {
+        syscalls = {
             tid: ["running"] if tid in self._late else self._read_syscall(tid)
             for tid in {*tids, *self._late}
         }
         waits = {
-            tid: words for tid, words in told.items() if words and words[0].lstrip("-").isdigit()
+            tid: words
+            for tid, words in syscalls.items()
+            if words and words[0].lstrip("-").isdigit()
         }
         stopped, stood = {}, set()
         try:
             stopped = self._stop_threads(
-                [tid for tid, words in told.items() if words and tid not in waits]
+                [tid for tid, words in syscalls.items() if words and tid not in waits]
             )
             registers = dict(stopped)
             if waiting:
@@ -170,13 +174,13 @@ class ThreadCapture:
             return None
         return ThreadCopy(registers, copy.data, copy.syscall_words)
 
-    def _is_restartable(self, tid: int, told: list[str], call: str | None) -> bool:
+    def _is_restartable(self, tid: int, syscall: list[str], call: str | None) -> bool:
         """A read does of a pipe, a terminal and a file; of a socket it may have a time limit."""
         if call != "read":
             return call in _RESTARTABLE
         try:
             return not os.readlink(
-                f"/proc/{self._memory.pid}/task/{tid}/fd/{int(told[1], 16)}"
+                f"/proc/{self._memory.pid}/task/{tid}/fd/{int(syscall[1], 16)}"
             ).startswith(("socket:", "anon_inode:"))
         except (OSError, LookupError, ValueError):
             return False

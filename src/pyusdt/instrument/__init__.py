@@ -73,7 +73,7 @@ def enable(*parts: str) -> None:
 
 
 def enable_as_asked(value: str) -> None:
-    """PYUSDT_INSTRUMENT: parts with commas between them, or all.  Nothing is raised; a word that is no part is told, the others count."""
+    """PYUSDT_INSTRUMENT: parts with commas between them, or all.  Nothing is raised; a word that is no part is reported, the others count."""
     words = value.replace(",", " ").split()
     asked = [word for word in words if word not in ("all", "1")]
     if asked != words or not words:

@@ -37,7 +37,7 @@ print(util.find_spec('pyusdt') is not None)
 
 def find_interpreter_line(words: list[str]) -> list[str] | None:
     """The command line of the interpreter that runs the command: its own, or that of the first line of a script; None: the command
-    is no Python, or none that could be told before it runs."""
+    is no Python, or none that is known before it runs."""
     if is_python(words[0]):
         return words
     path = shutil.which(words[0])

@@ -129,10 +129,10 @@ def _complete_pydtrace(before: list[str], word: str) -> Offers:
     if word.startswith("--") and "=" in word:
         dashed, _, value = word.partition("=")
         return [
-            (f"{dashed}={offer}", told)
+            (f"{dashed}={offer}", description)
             for each in PYDTRACE_OPTIONS
             if each.flag == dashed
-            for offer, told in _offer_values(each, value)
+            for offer, description in _offer_values(each, value)
         ]
     if word.startswith("-"):
         listed = [each for each in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if each.help]
@@ -185,11 +185,14 @@ def _format_for_bash(word: str, offers: Offers) -> list[str]:
 
 
 def _format_for_zsh(_: str, offers: Offers) -> list[str]:
-    return [offer.replace("\\", "\\\\").replace(":", "\\:") + f":{told}" for offer, told in offers]
+    return [
+        offer.replace("\\", "\\\\").replace(":", "\\:") + f":{description}"
+        for offer, description in offers
+    ]
 
 
 def _format_for_fish(_: str, offers: Offers) -> list[str]:
-    return [f"{offer}\t{told}" for offer, told in offers]
+    return [f"{offer}\t{description}" for offer, description in offers]
 
 
 SHELLS = {"bash": _format_for_bash, "zsh": _format_for_zsh, "fish": _format_for_fish}

@@ -143,7 +143,7 @@ def _check_python_vm() -> Finding:
 
 
 def _check_erlang_vm() -> Finding:
-    """The emulator in the PATH; its release is told by the file that it starts by."""
+    """The emulator in the PATH; its release is known from the file that it starts by."""
     path = shutil.which("erl")
     if path is None:
         return Finding(
@@ -461,11 +461,11 @@ def _check_process_sites(pid: int) -> Finding:
             str(error),
             "pyusdt list FILE shows those of a program or a library",
         )
-    if told := LISTENERS.drain_messages():
+    if messages := LISTENERS.drain_messages():
         return Finding(
             "USDT probes",
             False,
-            "; ".join(told),
+            "; ".join(messages),
             "its memory is not to be had at once: a file system that does not answer",
         )
     if not probes:

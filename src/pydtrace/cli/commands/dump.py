@@ -231,7 +231,7 @@ def find_blocked_loops(
 
 
 def describe_halt(pid: int, threads: list[Any]) -> list[str]:
-    """What keeps the whole process from running, told in a line, and what lets it go on.  Of a frozen one some threads stay where they
+    """What keeps the whole process from running, in a line, and what lets it go on.  Of a frozen one some threads stay where they
     wait (cgroups' first version)."""
     tasks = [thread.kernel_thread for thread in threads if thread.kernel_thread]
     states = {task.state for task in tasks if task.is_stopped}
@@ -244,14 +244,14 @@ def format_process(process: Process, threads: list[Any], tasks: list[Any]) -> st
     of_asyncio = f", {format_count(len(tasks), 'task')} of asyncio" if tasks else ""
     what = "no CPython" if process.minor is None else f"CPython 3.{process.minor}"
     head = f"Process {process.pid}: {what}, {format_count(len(threads), 'thread')}{of_asyncio}\n"
-    told = describe_halt(process.pid, threads)
-    told += [f"Dead lock: {format_cycle(each)}\n" for each in find_cycles(process.waiting)]
-    told += [
+    lines = describe_halt(process.pid, threads)
+    lines += [f"Dead lock: {format_cycle(each)}\n" for each in find_cycles(process.waiting)]
+    lines += [
         f"Blocked loop: task {escape_for_terminal(task.name)} waits in {thread.kernel_thread.syscall}, so no other task of thread {thread.kernel_thread.tid} has its turn\n"
         for thread, task in find_blocked_loops(process, threads, tasks)
     ]
     parts = [*(format_thread(each, process.waiting) for each in threads), *map(format_task, tasks)]
-    return head + "".join(told) + "".join("\n" + each for each in parts)
+    return head + "".join(lines) + "".join("\n" + each for each in parts)
 
 
 # --- JSON ----------------------------------------------------------------------------------

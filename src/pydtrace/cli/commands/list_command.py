@@ -187,7 +187,7 @@ def _list_sites(
 
 
 def _ignore_skipped(name: str) -> None:
-    """Is told."""
+    """Report it."""
 
 
 def find_semaphores(pid: int) -> tuple[set[int], set[str]]:
@@ -224,12 +224,12 @@ def list_process_probes(
         own = list_probes(None, pid)
     except OSError:
         own = []  # the process has no pyusdt in it, or belongs to another user: there are no more probes to find
-    told = {
+    published = {
         (each.provider.removesuffix(str(pid)), each.name): each
         for each in map(_make_listed_probe, without_code_locations(own))
     }
     for each in found:
-        named = told.get((each.provider, each.name))
+        named = published.get((each.provider, each.name))
         if named and (
             each.state != "-" or named.state != "0"
         ):  # a semaphore that could not be read may count a tracer
@@ -238,7 +238,7 @@ def list_process_probes(
             named and ":" in named.arguments and each.provider not in _BUILTIN_PROVIDERS
         ):  # what they are called, not where they lie
             each.arguments = named.arguments
-    found += [each for key, each in told.items() if key not in seen]
+    found += [each for key, each in published.items() if key not in seen]
     for each in found:
         each.pid, each.process = pid, _process_name(pid, "")
     return found

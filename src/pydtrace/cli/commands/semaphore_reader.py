@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SemaphoreReader(QuotaWorker):
-    """told: which processes do not let their memory be read."""
+    """messages: which processes do not let their memory be read."""
 
     QUOTA_MESSAGE = "who listens to the probes of its processes is not known: reading their memory takes too long"
 

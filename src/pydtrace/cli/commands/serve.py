@@ -73,7 +73,7 @@ class Script:
         self.process: subprocess.Popen[bytes] | None = None
         self.started_at = self.start_at = 0.0  # when it was started; when it is to be, monotonic
         self.finished = False  # it is not to be started again until it changes
-        self.kill_at = 0.0  # when it is killed, monotonic; 0: it was not told to end
+        self.kill_at = 0.0  # when it is killed, monotonic; 0: it was not asked to end
         self._restart_delay = _MIN_RESTART_DELAY
         self._partial_line = b""  # of a line that is not whole
 
@@ -112,7 +112,7 @@ class Script:
         self.request_stop()
 
     def handle_exit(self, status: int) -> str:
-        """It has; what is told of it."""
+        """It has ended; report that."""
         now = time.monotonic()
         self.process = None
         if self.kill_at:
@@ -145,7 +145,7 @@ class Supervisor:
     def __init__(self, folder: str, memory: int, cpu: int) -> None:
         self._folder, self._memory, self._cpu = folder, memory, cpu
         self._scripts: dict[str, Script] = {}
-        self._refused: dict[str, str] = {}  # name: why, as it was told
+        self._refused: dict[str, str] = {}  # name: why, as reported
         self._selector = selectors.DefaultSelector()
         self._ending = self._restart_requested = False
 
@@ -198,7 +198,7 @@ class Supervisor:
                 del self._scripts[name]
 
     def _find_scripts(self) -> dict[str, FileSignature]:
-        """{name: what its files are} of those that may be traced; of the others it is told why not."""
+        """{name: what its files are} of those that may be traced; for the others the reason is reported."""
         try:
             os.stat(self._folder)  # one that is not there is said to be so, whoever could make it
             if others := changeable_by_others(self._folder):
@@ -304,7 +304,7 @@ def _read_arguments(path: str) -> list[str]:
         raise NotServed(f"{path}: {error}") from None
 
 
-# --- who is told -----------------------------------------------------------------------------
+# --- notifications -----------------------------------------------------------------------------
 
 
 def _report_line(name: str, text: str) -> None:

@@ -251,17 +251,17 @@ class ActivitySampler:
             addresses, paths = self._sites[who, row.probes] = before.get(
                 (who, row.probes)
             ) or self._find_semaphores(row.pid)
-            told = 0
+            counted = 0
             for tracer in tracers:
                 if links := tracer.links_of(row.pid, paths):
                     row.kernel_tracers.append(tracer.pid)
-                    told += sum(link.counters for link in links)
+                    counted += sum(link.counters for link in links)
                     alone = [
                         rates[tracer.pid, program] for program in tracer.exclusive_programs(row.pid)
                     ]
                     if self._counting and alone:
                         row.run_rate = (row.run_rate or 0.0) + sum(alone)
-            row.foreign_probes = max(0, count_raised(row.pid, addresses) - told)
+            row.foreign_probes = max(0, count_raised(row.pid, addresses) - counted)
 
     def _find_semaphores(self, pid: int) -> tuple[set[int], set[str]]:
         """None where the files of its user's processes have taken too long already."""
@@ -346,9 +346,9 @@ def footer_lines(
     rows: list[ProcessRow], kernel: Sequence[KernelRow] = (), counting: bool = False
 ) -> list[str]:
     """What the tables can not tell: lines; none where they tell all."""
-    told = [] if rows else [_NO_PROCESSES]
+    lines = [] if rows else [_NO_PROCESSES]
     return (
-        told
+        lines
         + [_RUNS if counting else _RUNS_UNKNOWN] * bool(kernel)
         + [_UNCOUNTED] * any(row.foreign_probes for row in rows)
         + LISTENERS.messages
@@ -444,8 +444,8 @@ def render_screen(
     from rich.text import Text
 
     width, height = size
-    told = footer_lines(rows, kernel, counting)
-    room = max(_MIN_PROCESSES, height - 2 - len(told) - (len(kernel) + 2 if kernel else 0))
+    footer = footer_lines(rows, kernel, counting)
+    room = max(_MIN_PROCESSES, height - 2 - len(footer) - (len(kernel) + 2 if kernel else 0))
     listed = rows if len(rows) <= room else rows[: room - 1]
     traced = sum(row.is_traced for row in rows)
     head = Text(
@@ -474,7 +474,7 @@ def render_screen(
             ),
         ]
     return Group(
-        *parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in told)
+        *parts, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in footer)
     )
 
 

@@ -253,15 +253,15 @@ def make_describer(arguments: Arguments) -> Any:
         arguments.options, arguments.pids
     )
 
-    told, nowhere = names.reported_arguments, Location(Source(""), 0, 0, 0)
+    known_arguments, nowhere = names.reported_arguments, Location(Source(""), 0, 0, 0)
 
     def describe_probe(probe: Any) -> str:
         description, types = ProbeDesc(nowhere, *probe), getattr(probe, "types", None)
         names.reported_arguments = (
-            told
+            known_arguments
             if types is None
             else lambda description: (
-                told(description) if probe_kind(description) != OTHER else [types]
+                known_arguments(description) if probe_kind(description) != OTHER else [types]
             )
         )
         return stability_report.format_probe_report(description, find_signature(names, description))

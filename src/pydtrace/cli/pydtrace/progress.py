@@ -43,7 +43,7 @@ class Progress:
             print(f"\r{PROGRAM}: {text}\x1b[K", end="", file=self._stream, flush=True)
 
     def clear(self) -> None:
-        """What was told goes."""
+        """Remove the line."""
         if self._line_is_visible:
             self._line_is_visible = False
             print("\r\x1b[K", end="", file=self._stream, flush=True)

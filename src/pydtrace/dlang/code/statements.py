@@ -56,7 +56,7 @@ def emit_body(g: Emitter, clause: ast.Clause) -> None:
         out.emits = first, len(g.code.insns), record
         if any(
             action.row.ends_tracing for action in out.actions
-        ):  # the kernel engine is told by r0 = 1
+        ):  # r0 = 1 informs the kernel engine
             g.emit(jump_imm("jne", R0, 0, g.end_label), mov_imm(R0, 1), exit_())
 
 

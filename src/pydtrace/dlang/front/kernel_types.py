@@ -71,7 +71,7 @@ provider sched {%s
 """
 
 
-# Of dtrace's alone, which puts them on functions of the kernel: a script compiles and is told that the probes are not here.
+# Of dtrace's alone, which puts them on functions of the kernel: a script compiles, and the error says that the probes are not here.
 _QUEUES = """
     probe dequeue(struct task_struct *T, processorid_t C) : (lwpsinfo_t *T, psinfo_t *T, cpuinfo_t *C);
     probe enqueue(struct task_struct *T, processorid_t C, int how) : (lwpsinfo_t *T, psinfo_t *T, cpuinfo_t *C, int how);"""

@@ -228,7 +228,7 @@ def require_record_pointer(node: ast.Select, type: t.Type) -> t.Type:
 # --- memory of alloca() ------------------------------------------------------------------
 def find_origins(node: ast.Expr) -> set[bool]:
     """Whether a pointer leads into memory of alloca() or copyin(), {True, False} for either, empty where its
-    origin is not told: NULL, a variable that was not assigned yet, an array."""
+    origin is not known: NULL, a variable that was not assigned yet, an array."""
     if not node.type.is_pointer:
         return set() if is_zero_constant(node) or not node.type.is_integer else {False}
     if type(node) is ast.Call:

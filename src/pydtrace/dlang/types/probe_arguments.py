@@ -42,7 +42,7 @@ _ARG = "arg"  # arg.route
 
 
 class ProbeSignature:
-    """inputs, outputs: [(name, type)] of a probe, a type None where the probes of a description have different ones; told: whether
+    """inputs, outputs: [(name, type)] of a probe, a type None where the probes of a description have different ones; is_reported: whether
     it was not a declaration that said so, but a process."""
 
     __slots__ = ("inputs", "outputs", "is_reported")
@@ -287,10 +287,12 @@ def _syscall_signature(kernel: KernelTypeResolver, probe: ast.ProbeDesc) -> Prob
 
 def reported_signature(names: ProgramNames, probe: ast.ProbeDesc) -> ProbeSignature | None:
     """What the processes that have the probe say, as far as they all say the same."""
-    told = names.reported_arguments(probe) if names.reported_arguments is not None else ()
-    if not told or None in told:
+    reported = names.reported_arguments(probe) if names.reported_arguments is not None else ()
+    if not reported or None in reported:
         return None
-    return ProbeSignature([merge_argument(names, pairs) for pairs in zip(*told)], is_reported=True)
+    return ProbeSignature(
+        [merge_argument(names, pairs) for pairs in zip(*reported)], is_reported=True
+    )
 
 
 def merge_argument(

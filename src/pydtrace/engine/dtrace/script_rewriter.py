@@ -69,7 +69,7 @@ def rewrite_script(
 
 
 def needs_raw_bytes(program: Program) -> bool:
-    """Whether dtrace has to be told by -xrawbytes that bytes are no text."""
+    """Whether dtrace needs -xrawbytes, since bytes are no text."""
     return any(
         action.row.may_be_shown and not is_printable(data.type)
         for clause in program.clauses

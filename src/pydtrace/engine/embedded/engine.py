@@ -796,7 +796,7 @@ class EmbeddedEngine(Engine):
     def close(self) -> None:
         with contextlib.suppress(
             EngineError
-        ):  # end() did not come so far: what it is over for is told already
+        ):  # end() did not come so far: its reason has been reported
             self._stop_recording(time.monotonic_ns())
         if self._crew:
             self._crew.close()

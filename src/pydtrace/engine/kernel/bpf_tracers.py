@@ -44,19 +44,19 @@ class BpfLink:
 
     __slots__ = ("counters", "kind", "path", "pid", "places", "program", "tracepoint")
 
-    def __init__(self, told: dict[str, str], rest: list[list[str]]) -> None:
-        self.program, self.kind = int(told.get("prog_id", 0)), told.get("link_type", "")
+    def __init__(self, fields: dict[str, str], rest: list[list[str]]) -> None:
+        self.program, self.kind = int(fields.get("prog_id", 0)), fields.get("link_type", "")
         self.pid, self.path = (
-            int(told.get("pid", 0)),
-            told.get("path", told.get("name", "")) if "uprobe" in self.kind else "",
+            int(fields.get("pid", 0)),
+            fields.get("path", fields.get("name", "")) if "uprobe" in self.kind else "",
         )
-        self.places = int(told.get("uprobe_cnt", told.get("kprobe_cnt", 1)))
+        self.places = int(fields.get("uprobe_cnt", fields.get("kprobe_cnt", 1)))
         self.counters = sum(
             len(row) == 3 and row[2].startswith("0x") and row[2] != "0x0" for row in rest
         )
-        self.tracepoint = told.get("tp_name", "")
-        if self.kind == "uprobe_multi" and "pid" not in told:
-            self._query_kernel(int(told["link_id"]))
+        self.tracepoint = fields.get("tp_name", "")
+        if self.kind == "uprobe_multi" and "pid" not in fields:
+            self._query_kernel(int(fields["link_id"]))
 
     def _query_kernel(self, ident: int) -> None:
         """fdinfo tells of such a link from Linux 6.17 on, the link itself from 6.8 on."""
@@ -76,14 +76,14 @@ class BpfTracer:
         self.links: dict[str | None, BpfLink] = {}
         self._arrays: set[int] = set()
 
-    def add_descriptor(self, what: str, told: dict[str, str], rest: list[list[str]]) -> None:
+    def add_descriptor(self, what: str, fields: dict[str, str], rest: list[list[str]]) -> None:
         """One of its descriptors; what fdinfo says of it."""
         if what == _LINK:
-            self.links[told.get("link_id")] = BpfLink(told, rest)
-        elif what == _PROGRAM and int(told.get("prog_type", 0)) in _TRACING:
-            self.runs[int(told["prog_id"])] = int(told.get("run_cnt", 0))
-        elif what == _MAP and (told.get("map_type"), told.get("max_entries")) == (_ARRAY, "1"):
-            self._arrays.add(int(told["map_id"]))
+            self.links[fields.get("link_id")] = BpfLink(fields, rest)
+        elif what == _PROGRAM and int(fields.get("prog_type", 0)) in _TRACING:
+            self.runs[int(fields["prog_id"])] = int(fields.get("run_cnt", 0))
+        elif what == _MAP and (fields.get("map_type"), fields.get("max_entries")) == (_ARRAY, "1"):
+            self._arrays.add(int(fields["map_id"]))
 
     def links_of(self, pid: int, paths: Container[str]) -> list[BpfLink]:
         """Its links for a process that has mapped files with these paths."""
@@ -154,16 +154,16 @@ def _read_tracer(pid: int) -> BpfTracer:
 
 def _read_fdinfo(path: str) -> tuple[dict[str, str], list[list[str]]]:
     """({name: text}, rows of a table's words) of a descriptor's fdinfo."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     rest: list[list[str]] = []
     with open(path, errors="surrogateescape", newline="\n") as file:
         for line in file:
             name, colon, text = line.rstrip("\n").partition(":\t")
             if colon:
-                told.setdefault(name, text.strip())
+                fields.setdefault(name, text.strip())
             else:
                 rest.append(line.split())
-    return told, rest
+    return fields, rest
 
 
 def read_run_time(fd: int) -> int:

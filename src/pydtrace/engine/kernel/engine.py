@@ -105,9 +105,7 @@ class KernelEngine(Engine):
         self._ticks: TickTimers | None = None
         self._command: Command | None = None
         self.attacher = Attacher(options.get("attach"), options.get("nop5"))
-        self._quota_warnings: list[
-            str
-        ] = []  # what was not told yet of files that are not looked at
+        self._quota_warnings: list[str] = []  # what was not reported yet of files that are not read
         self._finder = ProbeFinder(self._quota_warnings.append, options.get("demangle", True))
         self.matcher = Matcher(program.clauses, options.get("demangle", True))
         self.function_sizes = self.matcher.function_sizes
@@ -118,7 +116,7 @@ class KernelEngine(Engine):
         self._attached: set[tuple[int, int | None]] = set()  # (site's id, pid or None)
         self._untraced_reasons: list[
             str
-        ] = []  # why sites are not traced, as far as it was not told yet
+        ] = []  # why sites are not traced, as far as not reported yet
         self._unwinder_maps: UnwinderMaps | None = (
             None  # this and the next two: once tracing begins
         )
@@ -131,7 +129,7 @@ class KernelEngine(Engine):
         )
         self._only_pids: tuple[
             int, ...
-        ] = ()  # the processes that are traced; (): that is not told by their ids
+        ] = ()  # the processes that are traced; (): not chosen by their ids
         self._mapping_events: MappingEvents | None = None
         self._wait: int | str | None = None  # what --wait names
         self._waited: set[int] = set()  # the processes of that name that were seen
@@ -307,7 +305,7 @@ class KernelEngine(Engine):
     # --- programs ----------------------------------------------------------------------------------
 
     def _load_clauses(self, clauses: tuple[int, ...], event: ProgramEvent, loader: Loader[T]) -> T:
-        """Link and load; the errors are told by their D line.  What is too much for the verifier at once is given to
+        """Link and load; errors name the D line.  What is too much for the verifier at once is given to
         it again with each clause by itself."""
         try:
             return self._load_linked(
@@ -606,7 +604,7 @@ class KernelEngine(Engine):
 
     def _raise_or_note(self, error: EngineError) -> None:
         """What is wrong with a file ends the tracing of processes that were named; of all processes, any of which may have made
-        the file so, it is told, and costs the others nothing."""
+        the file so, that is reported, and costs the others nothing."""
         if self._pids and not self._all_processes:
             raise error
         self._untraced_reasons.append(str(error))

@@ -182,7 +182,7 @@ def serve_coordinator(
         driver = Driver(
             arguments.options, found if "hosts" in request else policy.filter_targets(found)
         )
-    except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is told)
+    except Exception as error:  # noqa: BLE001  (whatever it is, the coordinator is informed)
         if deadline and deadline.command:
             deadline.command.stop()
         return _refuse_request(sink, error, policy)

@@ -90,7 +90,7 @@ class StackDump:
 
 
 class Receiver:
-    """deliver: does it, or raises _Undelivered; every: how often what lasts is told of again, in s, None: as the user wants it; stop: ends
+    """deliver: does it, or raises _Undelivered; every: how often what lasts is sent again, in s, None: as the user wants it; stop: ends
     what a deliver() that does not return is at.
 
     why: the last reason for which a note was not delivered, else ""."""

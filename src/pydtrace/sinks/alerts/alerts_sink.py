@@ -53,7 +53,7 @@ _REMOTE_ENGINES = (
 
 class _Alert:
     """One that lasts.  first, last: seconds since 1970, of its first and its last record; seen: the same of the last one, monotonic;
-    due: when each receiver is told again, monotonic; empty: nobody was told yet; note: what they are told of its first record."""
+    due: when each receiver is notified again, monotonic; empty: none has been notified yet; note: of its first record."""
 
     __slots__ = ("count", "due", "first", "labels", "last", "name", "note", "last_seen")
 
@@ -161,7 +161,7 @@ class AlertsSink(Sink):
             self._send_note(alert, "firing", receiver)
 
     def _update_alerts(self, now: float) -> None:
-        """Those that have ended, and those that are to be told of again."""
+        """Those that have ended, and those that are to be sent again."""
         for key, alert in list(self._active.items()):
             over = now - alert.last_seen >= self._ends
             if over:
@@ -220,7 +220,7 @@ class AlertsSink(Sink):
         return [receiver for receivers in self._receivers.values() for receiver in receivers]
 
     def _report_lost(self, now: float) -> None:
-        """What nobody was told of."""
+        """What was sent to nobody."""
         self._next_report = now + _REPORT_INTERVAL
         lost = sum(receiver.lost_count for receiver in self._all_receivers()) + self._suppressed
         if lost > self._reported:

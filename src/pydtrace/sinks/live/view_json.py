@@ -65,7 +65,7 @@ def _clean_text(text: str) -> str:
 
 
 def _make_panel(panel: AggregationPanel, past: int) -> dict[str, Any]:
-    told = {
+    plain = {
         "name": _clean_text(panel.name),
         "function": panel.row.function_name,
         "keys": panel.keys,
@@ -77,17 +77,17 @@ def _make_panel(panel: AggregationPanel, past: int) -> dict[str, Any]:
         used = {
             bucket for line in panel.lines.values() for column in line.columns for bucket in column
         }
-        told["percents"] = [name for name, _ in panel.row.shown_percentiles]
-        told["buckets"] = {
+        plain["percents"] = [name for name, _ in panel.row.shown_percentiles]
+        plain["buckets"] = {
             bucket: bucket_label(named[bucket])
             for bucket in range(min(used, default=0), max(used, default=-1) + 1)
         }
-    return told
+    return plain
 
 
 def _make_line(line: KeyLine, past: int) -> dict[str, Any]:
     value = line.value
-    told = {
+    plain = {
         "key": [_clean_text(str(part)) for part in line.key],
         "number": value_number(value),
         "rate": line.rate,
@@ -95,11 +95,11 @@ def _make_line(line: KeyLine, past: int) -> dict[str, Any]:
         "past": list(line.past)[-past:],
     }
     if isinstance(value, Histogram):
-        told["columns"] = [
+        plain["columns"] = [
             [part for item in column.items() for part in item] for column in line.columns[-past:]
         ]
-        told["percentiles"] = [
+        plain["percentiles"] = [
             short_number(value.percentile(percent) or 0)
             for _, percent in value.row.shown_percentiles
         ]
-    return told
+    return plain

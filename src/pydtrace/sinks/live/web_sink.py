@@ -201,7 +201,7 @@ class WebSink(LiveSink):
         server, self._server = self._server, None
         if server:
             end = time.monotonic() + 1.0
-            while self._states.viewers and time.monotonic() < end:  # they are told of the end
+            while self._states.viewers and time.monotonic() < end:  # they get the end
                 time.sleep(0.01)
             server.stop()
 

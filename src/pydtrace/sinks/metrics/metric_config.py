@@ -185,7 +185,7 @@ def read_specs(
     lines: Iterable[tuple[str, str]], definitions: Iterable[AggDef]
 ) -> dict[str, MetricSpec]:
     """lines: (where it stands, line); definitions: of all aggregations of the script; a Meaning for each of them whose name is not ""
-    where a line has told it."""
+    where a line has set it."""
     of_name = {definition.name: definition for definition in definitions}
     found: dict[str, MetricSpec] = {}
     parts: set[str | None] = set()  # the sums beside distributions

@@ -88,8 +88,8 @@ class MetricStore:
     ) -> None:
         self._aggregates, self._engine = aggregates, engine
         definitions = aggregates.program.aggregations
-        told = metric_config.read_specs(lines, definitions)
-        self.specs, self.unmapped = metric_config.complete_specs(told, definitions, TRACER_METRICS)
+        specs = metric_config.read_specs(lines, definitions)
+        self.specs, self.unmapped = metric_config.complete_specs(specs, definitions, TRACER_METRICS)
         self._definitions = {definition.name: definition for definition in definitions}
         self._totals: dict[str, CumulativeTotals] = {}
         for name, meaning in self.specs.items():
@@ -339,7 +339,7 @@ def _restrict_to_openmetrics(metric: Metric) -> bool:
     """Takes away the samples that OpenMetrics does not permit: a counter, a _sum or a quantile that is negative or NaN; of a histogram
     _sum where a bucket ends below 0 (one that is empty in all series goes instead), and _count where there is no _sum.
     True: among them was something else than buckets without values and counts, which the bucket +Inf has as well."""
-    told = _count_unique_samples(metric)
+    before = _count_unique_samples(metric)
     refused = (
         [metric.name + suffix for suffix in ("", "_total", "_sum")]
         if metric.type in _CUMULATIVE
@@ -364,7 +364,7 @@ def _restrict_to_openmetrics(metric: Metric) -> bool:
                 else _series_key(each) in whole
             )
         ]
-    return _count_unique_samples(metric) < told
+    return _count_unique_samples(metric) < before
 
 
 def _count_unique_samples(metric: Metric) -> int:

@@ -115,7 +115,7 @@ class _Sender:
         self._newest: MetricSnapshot | None = None
         self._closing = False
         self._failed = 0  # exports since one succeeded
-        self._refused = 0  # points, as it was told
+        self._refused = 0  # points, as reported
         self._why = ""
         self._tell_next = 0.0
         self._log = ExporterLog()
@@ -129,7 +129,7 @@ class _Sender:
             self._condition.notify()
 
     def trouble(self, now: float) -> Iterator[str]:
-        """What is to be told to the user, once in a while."""
+        """Messages for the user, once in a while."""
         failed, refused = self._failed, self._heard.refused
         if now < self._tell_next or not (failed or refused > self._refused):
             return

@@ -39,7 +39,7 @@ class SpansSink(Sink):
     def __init__(self, notify: Notify, url: str) -> None:
         self._notify, self._url = notify, url
         self._sender: _Sender | None = None
-        self._lost = self._abandoned = 0  # as it was told
+        self._lost = self._abandoned = 0  # as reported
         self._next_report = 0.0
 
     def begin(self, info: TraceInfo) -> None:
@@ -79,7 +79,7 @@ class SpansSink(Sink):
         self._report_count(self._writer.open_spans, "", " have begun and not ended")
 
     def _report_losses(self, sender: _Sender) -> None:
-        """If there are more than when it was last told."""
+        """If there are more than at the last report."""
         lost, let_go = sender.lost, self._slices.abandoned
         if lost > self._lost:
             self._report_count(

@@ -80,7 +80,7 @@ class Writer(Protocol):
     def end(self, track: Track, time: int, values: Values) -> None: ...
 
     def forget(self, track: Track) -> None:
-        """The outermost slice that has begun there: its end will not be told."""
+        """The outermost slice that has begun there: its end will not be reported."""
 
     def slice(
         self,
@@ -294,12 +294,12 @@ class TimelineSink(OutputSink):
 def _value_numbers(value: Any) -> list[tuple[str, float]]:
     """[(what stands behind the name, number)] of a value."""
     if isinstance(value, Histogram):
-        told = [
+        numbers = [
             (f" {name}", value.percentile(percent)) for name, percent in value.row.shown_percentiles
         ]
         return [
             (" values", float(value.n)),
-            *[(name, float(number)) for name, number in told if number is not None],
+            *[(name, float(number)) for name, number in numbers if number is not None],
         ]
     return [("", float(drawable_number(value)))]
 

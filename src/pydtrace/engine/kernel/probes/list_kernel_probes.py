@@ -116,6 +116,6 @@ def _make_probe(site: Site, pid: int | str) -> SiteProbe:
 
 
 def _provider_pids(file: TracedFile, pids: Sequence[int]) -> list[int] | list[str]:
-    """Of a file that is named and that no process has mapped, the provider is told without a number."""
+    """Of a file that is named and that no process has mapped, the provider is listed without a number."""
     found = file.pids.intersection(pids) if pids else file.pids
     return sorted(found) or ([""] if file.is_requested else [])

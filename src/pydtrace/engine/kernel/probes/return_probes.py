@@ -67,18 +67,18 @@ class ReturnProbes:
         return self._files[id(file)]
 
     def warnings(self) -> list[str]:
-        """What was not told yet."""
-        told = [
+        """What was not reported yet."""
+        messages = [
             f"kernel engine: no probe on {_join_names(names)}: {why}"
             for why, names in self._refused.items()
         ]
         if self._without_value:
-            told.append(
+            messages.append(
                 f"kernel engine: arg1 of {_join_names(list(self._without_value))} is 0 where the function ends by a jump to where nobody "
                 "knows before: the value is that of the function there"
             )
         self._refused, self._without_value = {}, {}
-        return told
+        return messages
 
     def details(self) -> list[str]:
         return [

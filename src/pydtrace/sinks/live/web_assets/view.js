@@ -26,18 +26,18 @@ const clock = seconds => new Date(seconds * 1000).toTimeString().slice(0, 8);
 
 // ---- what is known -----------------------------------------------------------------------------
 
-function take(told) {
-    if (told.what === "whole") { panels.forEach(panel => panel.forget()); printed = []; }
-    state = told;
+function take(plain) {
+    if (plain.what === "whole") { panels.forEach(panel => panel.forget()); printed = []; }
+    state = plain;
     const there = new Set();
-    for (const each of told.panels) {
+    for (const each of plain.panels) {
         if (!panels.has(each.name)) panels.set(each.name, new Panel(each.name));
         panels.get(each.name).take(each);
         there.add(each.name);
     }
     for (const [name, panel] of panels) if (!there.has(name)) { panel.box.remove(); panels.delete(name); }
-    printed = printed.concat(told.log).slice(-200);
-    if (back && told.what === "step") back++;  // what is looked at stays where it is
+    printed = printed.concat(plain.log).slice(-200);
+    if (back && plain.what === "step") back++;  // what is looked at stays where it is
     if (!paused) draw();
 }
 
@@ -59,10 +59,10 @@ class Panel {
 
     forget() { this.lines.clear(); }
 
-    take(told) {
+    take(plain) {
         const known = this.lines;
         this.lines = new Map();
-        for (const line of told.lines) {
+        for (const line of plain.lines) {
             const id = JSON.stringify(line.key), before = known.get(id);
             if (before) {
                 line.past = before.past.concat(line.past).slice(-KEPT);
@@ -70,7 +70,7 @@ class Panel {
             }
             this.lines.set(id, line);
         }
-        this.told = told;
+        this.plain = plain;
     }
 
     sorted() {
@@ -83,9 +83,9 @@ class Panel {
 
     draw() {
         const lines = this.sorted();
-        this.title.textContent = `@${visible(this.name)} = ${this.told.function}`;
-        if (this.told.keys > 1) this.title.append(" ", element("small", `${this.told.keys} keys`));
-        const distribution = Boolean(this.told.buckets);
+        this.title.textContent = `@${visible(this.name)} = ${this.plain.function}`;
+        if (this.plain.keys > 1) this.title.append(" ", element("small", `${this.plain.keys} keys`));
+        const distribution = Boolean(this.plain.buckets);
         this.heat.hidden = this.cell.hidden = !distribution;
         this.heat.style.display = distribution ? "" : "none";
         this.chart.style.display = distribution ? "none" : "";
@@ -94,7 +94,7 @@ class Panel {
     }
 
     draw_heat(lines) {
-        const buckets = Object.keys(this.told.buckets).map(Number).sort((a, b) => b - a);
+        const buckets = Object.keys(this.plain.buckets).map(Number).sort((a, b) => b - a);
         const columns = Math.max(1, ...lines.map(line => windowed(line.columns || []).length));
         const counts = buckets.map(() => new Array(columns).fill(0));
         const row = new Map(buckets.map((bucket, at) => [bucket, at]));
@@ -115,7 +115,7 @@ class Panel {
             image.data.set([r, g, b, 255], at);
         }));
         context.putImageData(image, 0, 0);
-        this.labels.replaceChildren(...buckets.map(bucket => element("span", this.told.buckets[bucket])));
+        this.labels.replaceChildren(...buckets.map(bucket => element("span", this.plain.buckets[bucket])));
         this.drawn = {buckets, columns, counts, width, lines};
         this.tell(this.chosen, true);
     }
@@ -132,7 +132,7 @@ class Panel {
         const x = cell && drawn ? drawn.columns - 1 - (state.intervals - back - cell.interval) : -1, y = cell && drawn ? drawn.buckets.indexOf(cell.bucket) : -1;
         if (x < 0 || y < 0) { this.cell.textContent = ""; return; }
         const when = clock(state.now - (back + drawn.columns - 1 - x) * state.interval);
-        let text = `${when}  ${this.told.buckets[cell.bucket]}: ${drawn.counts[y][x]} values`;
+        let text = `${when}  ${this.plain.buckets[cell.bucket]}: ${drawn.counts[y][x]} values`;
         if (keys) for (const line of drawn.lines) {
             const shown = windowed(line.columns || []), column = shown[x - (drawn.columns - shown.length)] || [];
             for (let i = 0; i < column.length; i += 2) if (column[i] === cell.bucket) text += `\n${name_of(line.key)}: ${column[i + 1]}`;
@@ -148,8 +148,8 @@ class Panel {
     }
 
     draw_table(lines, distribution) {
-        const heads = [["key", "key"], [distribution ? "values" : this.told.function, "number"]];
-        for (const name of this.told.percents || []) heads.push([name.replace("<=", "≤"), null]);
+        const heads = [["key", "key"], [distribution ? "values" : this.plain.function, "number"]];
+        for (const name of this.plain.percents || []) heads.push([name.replace("<=", "≤"), null]);
         heads.push(["/s", "rate"]);
         const head = element("tr");
         for (const [text, sort] of heads) {
@@ -230,8 +230,8 @@ if (kept && kept.textContent) {
 } else if (kept) {  // in a notebook, which tells of each interval
     window.addEventListener("message", event => {
         if (event.source !== window.parent) return;
-        const told = JSON.parse(event.data);
-        over = told.ended; take(told); document.documentElement.dataset.intervals = state.intervals;
+        const plain = JSON.parse(event.data);
+        over = plain.ended; take(plain); document.documentElement.dataset.intervals = state.intervals;
     });
 } else {
     const source = new EventSource("events");
