@@ -272,17 +272,18 @@ def test_an_export(name, hostile):
     world.add("n", 1, "/")
     book = prometheus_model.MetricStore(world.aggregates, "made-up", [])
     server = hostile(name)
-    sender = otlp_sink._Sender(
+    thread = otlp_sink.MetricsExportThread(
         *otlp_exporters.make_exporter(server.url, "", "metric"), MetricsConverter(True), server.url
     )
-    sender._export(book.take_snapshot({}, 0))
-    sender.close()
+    thread.start()
+    thread.export_batch(book.take_snapshot({}, 0))
+    thread.close()
     taken = ANSWERS[name][1]
-    assert (sender._failed, len(server.taken)) == (int(not taken), int(taken))
+    assert (thread.failed, len(server.taken)) == (int(not taken), int(taken))
     assert server.most < 20 << 20 and server.later < 2 * (bounded_http.ANSWER_TIMEOUT + 2 * PAUSE)
     assert [
         line.startswith(f"--otlp: {server.url} has taken nothing for 1 exports: ")
-        for line in sender.trouble(time.monotonic())
+        for line in thread.report_losses(time.monotonic())
     ] == [True] * (not taken)
 
 
@@ -294,19 +295,20 @@ def test_all_that_was_counted_has_come(seed, delta, hostile):
     world = World(n=("count",), q=("quantize",))
     book = prometheus_model.MetricStore(world.aggregates, "made-up", [])
     server = hostile(at_random(chance))
-    sender = otlp_sink._Sender(
+    thread = otlp_sink.MetricsExportThread(
         *otlp_exporters.make_exporter(server.url, "", "metric"), MetricsConverter(delta), server.url
     )
+    thread.start()
     for number in range(40):
         world.add("n", 1, "/", times=number)
         world.add("q", number, "/")
         if number % 7 == 0:
             world.clear("n")
             world.trunc("q")
-        sender._export(book.take_snapshot({}, 0))
+        thread.export_batch(book.take_snapshot({}, 0))
     chance.choice = lambda _: "well"
-    sender._export(book.take_snapshot({}, 0))
-    sender.close()
+    thread.export_batch(book.take_snapshot({}, 0))
+    thread.close()
     counts, times = points(server.taken, "dtrace_n"), points(server.taken, "dtrace_q")
     assert len(counts) < 41, "some were refused"
     if delta:
@@ -339,13 +341,13 @@ def points(bodies, name):
 @pytest.mark.parametrize("seed", range(3))
 def test_spans_are_taken_or_counted(seed, hostile):
     server = hostile(at_random(random.Random(seed)))
-    sender = spans_sink._Sender(*otlp_exporters.make_exporter(server.url, "", "trace"))
+    thread = spans_sink.SpansExportThread(*otlp_exporters.make_exporter(server.url, "", "trace"))
     tracer = TracerProvider(shutdown_on_exit=False).get_tracer("x")
     ended = [tracer.start_span(str(number)) for number in range(60)]
     for first in range(0, 60, 3):
         for span in ended[first : first + 3]:
             span.end()
-        sender._export(ended[first : first + 3])
+        thread.export_batch(ended[first : first + 3])
     taken = [
         span.name
         for body in server.taken
@@ -354,7 +356,7 @@ def test_spans_are_taken_or_counted(seed, hostile):
         .scope_spans[0]
         .spans
     ]
-    assert len({*taken}) == len(taken) and len(taken) + sender.lost == 60 and taken and sender.lost
+    assert len({*taken}) == len(taken) and len(taken) + thread.lost == 60 and taken and thread.lost
 
 
 def test_a_record_has_its_own_host_but_not_the_alerts_name():

@@ -11,8 +11,6 @@ otlp_exporters.py. The metrics are those of --metrics (sinks/metrics/prometheus_
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ from pydtrace.engine import EngineError
 from pydtrace.sinks.metrics import metric_config
 
 from . import otlp_exporters
+from .batch_export import BatchExportThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from .otlp_metrics import MetricsConverter
 
 _INTERVAL = 10 * 10**9  # ns, the option's default
-CLOSE_TIMEOUT = 5.0  # s that the end waits for the last one
 REPORT_INTERVAL = 60.0  # s between two messages about a receiver that takes nothing
 
 
@@ -42,7 +40,7 @@ class OtlpSink(Sink):
     def __init__(self, notify: Notify, url: str) -> None:
         self._notify, self._url = notify, url
         self._drops: dict[str, int] = {}
-        self._sender: _Sender | None = None
+        self._thread: MetricsExportThread | None = None
 
     def begin(self, info: TraceInfo) -> None:
         try:
@@ -61,18 +59,19 @@ class OtlpSink(Sink):
             raise EngineError(f"--otlp: {error}") from None
         self._interval = info.options.get("otlpinterval", _INTERVAL) / 1e9
         self._next = time.monotonic() + self._interval
-        self._sender = _Sender(
+        self._thread = MetricsExportThread(
             exporter,
             heard,
             MetricsConverter(info.options.get("otlptemporality") == "delta"),
             self._url,
         )
+        self._thread.start()
 
     def records(self, buffer: bytes) -> None:
-        if (now := time.monotonic()) >= self._next and self._sender:
+        if (now := time.monotonic()) >= self._next and self._thread:
             self._next = now + self._interval
-            self._sender.send(self._take_snapshot())
-            for each in self._sender.trouble(now):
+            self._thread.send(self._take_snapshot())
+            for each in self._thread.report_losses(now):
                 self._notify(each)
 
     def _take_snapshot(self) -> MetricSnapshot:
@@ -89,101 +88,76 @@ class OtlpSink(Sink):
 
     def snapshot(self, aggregates: Any) -> None:
         """The last one, when END has run."""
-        if self._sender:
-            self._sender.send(self._take_snapshot())
+        if self._thread:
+            self._thread.send(self._take_snapshot())
 
     def close(self) -> None:
-        sender, self._sender = self._sender, None
-        if sender:
-            sender.close()
-            for each in sender.trouble(float("inf")):
+        thread, self._thread = self._thread, None
+        if thread:
+            thread.close()
+            for each in thread.report_losses(float("inf")):
                 self._notify(each)
 
 
-class _Sender:
-    """The thread that sends.  points: what makes points of a snapshot, and remembers what was received."""
+class MetricsExportThread(BatchExportThread):
+    """Exports the newest snapshot. converter: remembers what was accepted."""
 
     def __init__(
         self,
         exporter: Any,
-        heard: otlp_exporters.PartialSuccess,
-        points: MetricsConverter,
+        refused: otlp_exporters.PartialSuccess,
+        converter: MetricsConverter,
         url: str,
     ) -> None:
-        self._exporter, self._heard, self._points, self._url = exporter, heard, points, url
-        self._condition = threading.Condition()
+        super().__init__("pyusdt-otlp", exporter, refused)
+        self._converter, self._url = converter, url
         self._newest: MetricSnapshot | None = None
-        self._closing = False
-        self._failed = 0  # exports since one succeeded
+        self.failed = 0  # exports since one succeeded
         self._refused = 0  # points, as reported
         self._why = ""
-        self._tell_next = 0.0
-        self._log = ExporterLog()
-        self._thread = threading.Thread(target=self._work, name="pyusdt-otlp", daemon=True)
-        self._thread.start()
+        self._next_report = 0.0
 
     def send(self, snapshot: MetricSnapshot) -> None:
         """Instead of one that was not sent yet."""
-        with self._condition:
+        with self.condition:
             self._newest = snapshot
-            self._condition.notify()
+            self.condition.notify()
 
-    def trouble(self, now: float) -> Iterator[str]:
+    def has_batch(self) -> bool:
+        return self._newest is not None
+
+    def take_batch(self) -> MetricSnapshot | None:
+        snapshot, self._newest = self._newest, None
+        return snapshot
+
+    def export_batch(self, batch: MetricSnapshot) -> None:
+        from opentelemetry.sdk.metrics.export import MetricExportResult
+
+        data = self._converter.convert_snapshot(batch)
+        result = self.call_exporter(data, timeout_millis=otlp_exporters.TIMEOUT * 1000)
+        if result is MetricExportResult.SUCCESS:
+            self._converter.mark_received()
+            self.failed = 0
+        else:
+            self.failed += 1
+            self._why = self.log.last
+
+    def report_losses(self, now: float) -> Iterator[str]:
         """Messages for the user, once in a while."""
-        failed, refused = self._failed, self._heard.refused
-        if now < self._tell_next or not (failed or refused > self._refused):
+        failed, refused = self.failed, self.refused.refused
+        if now < self._next_report or not (failed or refused > self._refused):
             return
-        self._tell_next = now + REPORT_INTERVAL
+        self._next_report = now + REPORT_INTERVAL
         if failed:
             lasts = "" if now == float("inf") else "; it gets all the same when it is back"
             yield f"--otlp: {self._url} has taken nothing for {failed} exports{f': {self._why}' if self._why else ''}{lasts}"
         if refused > self._refused:
             self._refused = refused
-            yield f"--otlp: {self._url} has refused {refused} points of what it took{f': {self._heard.reason}' if self._heard.reason else ''}"
+            yield f"--otlp: {self._url} has refused {refused} points of what it took{f': {self.refused.reason}' if self.refused.reason else ''}"
 
-    def close(self) -> None:
-        with self._condition:
-            self._closing = True
-            self._condition.notify()
-        self._thread.join(CLOSE_TIMEOUT)
-        if self._thread.is_alive():
-            self._failed += 1
+    def close(self) -> bool:
+        ended = super().close()
+        if not ended:
+            self.failed += 1
             self._why = "it does not answer"
-
-    def _work(self) -> None:
-        while True:
-            with self._condition:
-                self._condition.wait_for(lambda: self._newest or self._closing)
-                snapshot, self._newest = self._newest, None
-            if snapshot is None:
-                return
-            self._export(snapshot)
-
-    def _export(self, snapshot: MetricSnapshot) -> None:
-        from opentelemetry.sdk.metrics.export import MetricExportResult
-
-        data = self._points.convert_snapshot(snapshot)
-        try:
-            result = self._exporter.export(data, timeout_millis=otlp_exporters.TIMEOUT * 1000)
-        except Exception as error:  # noqa: BLE001 (mistakes of the exporter, a body that is no answer)
-            result, self._log.last = None, f"{type(error).__name__}: {error}"
-        if result is MetricExportResult.SUCCESS:
-            self._points.mark_received()
-            self._failed = 0
-        else:
-            self._failed += 1
-            self._why = self._log.last
-
-
-class ExporterLog(logging.Handler):
-    """What the exporters say, in the place of the standard error.  last: the newest line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.last = ""
-        logger = logging.getLogger("opentelemetry")
-        logger.addHandler(self)
-        logger.propagate = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.last = record.getMessage().split("\n", 1)[0][:500]
+        return ended

@@ -10,7 +10,6 @@ a span.
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from pydtrace.engine import EngineError
 from pydtrace.sinks.timeline.timeline_sink import SliceTracker, escape_value
 
 from . import otlp_exporters, otlp_sink
+from .batch_export import BatchExportThread
 
 if TYPE_CHECKING:
     from pydtrace.driver.sink import TraceInfo
@@ -38,26 +38,26 @@ class SpansSink(Sink):
 
     def __init__(self, notify: Notify, url: str) -> None:
         self._notify, self._url = notify, url
-        self._sender: _Sender | None = None
+        self._thread: SpansExportThread | None = None
         self._lost = self._abandoned = 0  # as reported
         self._next_report = 0.0
 
     def begin(self, info: TraceInfo) -> None:
         try:
-            sender = _Sender(*otlp_exporters.make_exporter(self._url, "--spans", "trace"))
-            self._writer = _SpanWriter(sender, info.clock)
+            thread = SpansExportThread(*otlp_exporters.make_exporter(self._url, "--spans", "trace"))
+            self._writer = _SpanWriter(thread, info.clock)
         except ImportError:
             raise EngineError(otlp_exporters.INSTALL_HINT.format("--spans")) from None
         self._slices = SliceTracker(self._writer, info.options.get("track"))
         self._decoder = info.make_decoder()
-        self._sender = sender
-        sender.start()
+        self._thread = thread
+        thread.start()
 
     def records(self, buffer: bytes) -> None:
         if buffer:
             self._decoder.decode(buffer, self)
-        if self._sender and time.monotonic() >= self._next_report:
-            self._report_losses(self._sender)
+        if self._thread and time.monotonic() >= self._next_report:
+            self._report_losses(self._thread)
 
     def append(self, record: Record) -> None:
         """One of the decoder's."""
@@ -70,20 +70,20 @@ class SpansSink(Sink):
         """Likewise."""
 
     def close(self) -> None:
-        sender, self._sender = self._sender, None
-        if sender is None:
+        thread, self._thread = self._thread, None
+        if thread is None:
             return
-        sender.close()
+        thread.close()
         self._writer.close()
-        self._report_losses(sender)
+        self._report_losses(thread)
         self._report_count(self._writer.open_spans, "", " have begun and not ended")
 
-    def _report_losses(self, sender: _Sender) -> None:
+    def _report_losses(self, thread: SpansExportThread) -> None:
         """If there are more than at the last report."""
-        lost, let_go = sender.lost, self._slices.abandoned
+        lost, let_go = thread.lost, self._slices.abandoned
         if lost > self._lost:
             self._report_count(
-                lost, f" {self._url} has not taken", f": {why}" if (why := sender.why) else ""
+                lost, f" {self._url} has not taken", f": {why}" if (why := thread.why) else ""
             )
         if let_go > self._abandoned:
             self._report_count(let_go, "", " had not ended when too many others had begun")
@@ -102,7 +102,7 @@ class SpansSink(Sink):
 class _SpanWriter:
     """A timeline.Writer."""
 
-    def __init__(self, sender: _Sender, clock: Clock) -> None:
+    def __init__(self, thread: SpansExportThread, clock: Clock) -> None:
         from opentelemetry import trace
         from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor, TracerProvider
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -111,7 +111,7 @@ class _SpanWriter:
 
         class Processor(SynchronousMultiSpanProcessor):
             def on_end(self, span: Any) -> None:
-                sender.send(span)
+                thread.send(span)
 
         self._api = trace
         processor = Processor()  # type: ignore[no-untyped-call]
@@ -229,71 +229,57 @@ def _plain_values(values: Values) -> Values:
     }
 
 
-class _Sender:
-    """The thread that sends.  lost: spans that were not sent, or not taken; why: what the exporter said last."""
+class SpansExportThread(BatchExportThread):
+    """Exports the spans each second, or when there are enough for a request."""
 
-    def __init__(self, exporter: Any, heard: otlp_exporters.PartialSuccess) -> None:
-        self._exporter, self._heard, self._log = exporter, heard, otlp_sink.ExporterLog()
+    interval = 1.0
+
+    def __init__(self, exporter: Any, refused: otlp_exporters.PartialSuccess) -> None:
+        super().__init__("pyusdt-spans", exporter, refused)
         self._waiting: deque[Any] = deque()
-        self._condition = threading.Condition()
-        self._closing = False
         self._sending = 0
         self._lost, self._why = 0, ""
-        self._thread = threading.Thread(target=self._work, name="pyusdt-spans", daemon=True)
 
     @property
     def lost(self) -> int:
-        return self._lost + self._heard.refused
+        """Spans that were not sent, or not accepted."""
+        return self._lost + self.refused.refused
 
     @property
     def why(self) -> str:
-        return self._why or self._heard.reason
-
-    def start(self) -> None:
-        self._thread.start()
+        return self._why or self.refused.reason
 
     def send(self, span: Any) -> None:
-        with self._condition:
+        with self.condition:
             if len(self._waiting) >= _MAX_WAITING:
                 self._lost += 1
                 return
             self._waiting.append(span)
-            if len(self._waiting) >= _BATCH:
-                self._condition.notify()
+            if self.has_batch():
+                self.condition.notify()
 
-    def close(self) -> None:
-        with self._condition:
-            self._closing = True
-            self._condition.notify()
-        self._thread.join(otlp_sink.CLOSE_TIMEOUT)
-        with self._condition:
-            if self._thread.is_alive():
-                self._lost += len(self._waiting) + self._sending
-                self._why = self._why or "it does not answer"
+    def has_batch(self) -> bool:
+        return len(self._waiting) >= _BATCH
 
-    def _work(self) -> None:
-        """Sends each second, or when there is enough for a request."""
-        while True:
-            with self._condition:
-                self._condition.wait_for(
-                    lambda: len(self._waiting) >= _BATCH or self._closing, timeout=1
-                )
-                batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
-                self._sending = len(batch)
-                if not batch and self._closing:
-                    return
-            if batch:
-                self._export(batch)
+    def take_batch(self) -> list[Any] | None:
+        batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+        self._sending = len(batch)
+        return batch or None
 
-    def _export(self, batch: list[Any]) -> None:
+    def export_batch(self, batch: list[Any]) -> None:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
-        try:
-            taken = self._exporter.export(batch) is SpanExportResult.SUCCESS
-        except Exception as error:  # noqa: BLE001 (mistakes of the exporter, a body that is no answer)
-            taken, self._log.last = False, f"{type(error).__name__}: {error}"
-        with self._condition:
+        accepted = self.call_exporter(batch) is SpanExportResult.SUCCESS
+        with self.condition:
             self._sending = 0
-            if not taken:
+            if not accepted:
                 self._lost += len(batch)
-                self._why = self._log.last
+                self._why = self.log.last
+
+    def close(self) -> bool:
+        ended = super().close()
+        with self.condition:
+            if not ended:
+                self._lost += len(self._waiting) + self._sending
+                self._why = self._why or "it does not answer"
+        return ended
