@@ -9,10 +9,10 @@ SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d i
 BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 # A test that hangs is one that fails, by its name.
-SHORT := $(PYTEST) --timeout 300 -m "not long"
+SHORT := $(PYTEST) --timeout 300 -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help build nif packages demo test test-units test-long pictures bench bench-pythons lint sanitize clean
+.PHONY: help build nif packages demo test test-more test-units test-long pictures bench bench-pythons lint sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -33,11 +33,14 @@ demo: build ## trace the example web server through 2,000 requests and print its
 	$(VENV)/python examples/demo.py
 
 # Three workers on two processors: the tests wait for about a third of their time.
-test: packages build ## all tests but the hours-long ones and the sanitizers' (some 20 minutes on two cores)
-	$(SHORT) -n 3 --dist loadgroup tests
+test: packages build ## the quick tests (at most six minutes on two quiet cores)
+	$(SHORT) -m "not long and not more" tests
+
+test-more: packages build ## the tests that are slow and rarely fail (some twelve minutes)
+	$(SHORT) -m "more and not long" tests
 
 test-units: build ## the unit tests: no package of the system, no root
-	$(SHORT) -n 3 --dist loadgroup tests/unit
+	$(SHORT) -m "not long" tests/unit
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests

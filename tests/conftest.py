@@ -18,6 +18,8 @@ import tempfile
 
 import pytest
 
+from tests.support.slow_files import SLOW_FILES
+
 pytest.register_assert_rewrite("tests.support")  # so that its asserts show values, too
 
 from tests.support.paths import TESTS
@@ -64,6 +66,11 @@ def pytest_configure(config):
         "markers", "long: takes minutes or hours; only `make test-long` runs it"
     )
     config.addinivalue_line(
+        "markers", "more: slow, and rarely fails (support/slow_files.py); `make test-more` runs it"
+    )
+    if absent := [str(path) for path in SLOW_FILES if not path.exists()]:
+        raise pytest.UsageError(f"support/slow_files.py names files that are not there: {absent}")
+    config.addinivalue_line(
         "markers",
         "own_processes: traces processes of its own run directory, by the embedded engine, or none;"
         " it minds no other tracer",
@@ -74,6 +81,8 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items):
     for item in items:
+        if item.path in SLOW_FILES:
+            item.add_marker(pytest.mark.more)
         if not item.get_closest_marker("xdist_group"):
             file = item.path.relative_to(TESTS).with_suffix("")
             everywhere = file.parts[0] in EVERYWHERE and not item.get_closest_marker(

@@ -198,7 +198,7 @@ def test_prose_is_all_but_code_and_tables():
 
 def test_readme_names_the_test_command():
     with open(os.path.join(harness.ROOT, "README.md")) as file:
-        assert "```sh\nmake test\n```" in file.read()
+        assert "```sh\nmake test test-more\n```" in file.read()
 
 
 def test_readme_has_three_examples_that_run():
