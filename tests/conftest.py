@@ -18,11 +18,10 @@ import tempfile
 
 import pytest
 
-from tests.support.slow_files import SLOW_FILES
-
 pytest.register_assert_rewrite("tests.support")  # so that its asserts show values, too
 
 from tests.support.paths import TESTS
+from tests.support.slow_files import SLOW_FILES
 
 os.environ["PYUSDT_RUNDIR"] = tempfile.mkdtemp(prefix="pyusdt-tests-", dir="/dev/shm")
 atexit.register(shutil.rmtree, os.environ["PYUSDT_RUNDIR"], ignore_errors=True)
@@ -69,7 +68,9 @@ def pytest_configure(config):
         "markers", "more: slow, and rarely fails (support/slow_files.py); `make test-more` runs it"
     )
     if absent := [str(path) for path in SLOW_FILES if not path.exists()]:
-        raise pytest.UsageError(f"support/slow_files.py names files that are not there: {absent}")
+        raise pytest.UsageError(
+            f"tests/support/slow_files.py names files that are not there: {absent}"
+        )
     config.addinivalue_line(
         "markers",
         "own_processes: traces processes of its own run directory, by the embedded engine, or none;"

@@ -5,7 +5,8 @@ A file is here that took 15 s or more, all its tests together, with three worker
 
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
+from .paths import TESTS
+
 # folder: the files test_NAME.py
 _NAMES = {
     "api": """
@@ -46,5 +47,7 @@ _NAMES = {
     """,
 }
 SLOW_FILES = frozenset(
-    TESTS / folder / f"test_{name}.py" for folder, names in _NAMES.items() for name in names.split()
+    Path(TESTS) / folder / f"test_{name}.py"
+    for folder, names in _NAMES.items()
+    for name in names.split()
 )
