@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """How far shares of a profile are from what the program measured: `pyusdt profile` beside py-spy and perf, in one run.
 
-In: rounds (default 3), seconds of each (default 30), an interpreter (default: this one; perf needs 3.12 or later, and its row is left
-out without), and how long its functions take: 100 (default) is 25 us to 1.5 ms, 1 a hundredth of it.  Out: a row a sampler: the median over the rounds of the largest and of the mean error, in points of a hundred, over the
-functions that take above 1 %, with what chance alone gives: the largest error that a sampler without any fault has in half of the runs,
-and in 19 of 20, if each of so many samples is drawn for itself.  (Looks that come late in clusters, on a loaded machine, are not.)
-Always: the samplers take turns in every round, at 499 looks a second, each starting the program, whose own times of the same run are
-what its shares are compared with.
+Input: rounds (default 3), seconds of each (default 30), an interpreter (default: this one; perf
+needs 3.12 or later, and its row is left out without), and how long its functions take: 100
+(default) is 25 us to 1.5 ms, 1 a hundredth of it.
+Output: a row a sampler: the median over the rounds of the largest and of the mean error, in
+points of a hundred, over the functions that take above 1 %, with what chance alone gives: the
+largest error that a sampler without any fault has in half of the runs, and in 19 of 20, if each
+of so many samples is drawn for itself. (Looks that come late in clusters, on a loaded machine,
+are not.)
+
+- The samplers take turns in every round, at 499 looks a second, each starting the program, whose
+  own times of the same run are what its shares are compared with.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
 argv[2]: turns of a loop for each thousandth, so that they take 25 us to 1.5 ms (100), or a hundredth of that (1).
 
-Out: one object of JSON, {function: seconds}, without what calling and measuring takes, which is what a function takes that does nothing.
-It never sleeps: a sampler that counts threads that run counts all of it."""
+Output: one object of JSON, {function: seconds}, without what calling and measuring takes, which
+is what a function takes that does nothing. It never sleeps: a sampler that counts threads that
+run counts all of it.
+"""
 
 import json
 import random

@@ -1,6 +1,6 @@
 /*
  * The C core's own firing, without Python: a process with one probe, user_trace-i4s4, that pydtrace traces. Its threads
- * fire what pyusdt.p(1, 2, "a") with the tag "bench" fires. In: the path of a socket, by which orders and answers
+ * fire what pyusdt.p(1, 2, "a") with the tag "bench" fires. Input: the path of a socket, by which orders and answers
  * (threads.h) come and go.
  */
 #include <errno.h>

@@ -1,6 +1,9 @@
 """How the cost of an event grows with the number of those who take part: sessions, processes, threads; live.
 
-In: rounds.  Out: Curves.  Always: what is fired in one burst fits the rings, and every event is accounted for (subjects.py).
+Input: rounds.
+Output: Curves.
+
+- What is fired in one burst fits the rings, and every event is accounted for (subjects.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """A cost that was measured at several sizes: its row of the table, and the chart of all curves.
 
-In: figures by size.  Out: a Comparison of the largest size with what it may cost there; an SVG of one panel a curve, both axes
-logarithmic, with a dashed line for what is expected, so that a cost which grows faster leaves that line upwards.
-Always: nothing but the figures of the run is drawn.
+Input: figures by size.
+Output: a Comparison of the largest size with what it may cost there; an SVG of one panel a curve,
+both axes logarithmic, with a dashed line for what is expected, so that a cost which grows faster
+leaves that line upwards.
+
+- Nothing but the figures of the run is drawn.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What dyntrace:p/3 costs an Erlang program: off, against an empty NIF and OTP's own module; on; on 8 schedulers.
 
-In: nothing; builds erlang_nif/ and the peers. Out: run.py's table. As there, every figure is the median over rounds
-in which all subjects are asked in turn. Exit status 1 if a budget is exceeded.
+Input: nothing; builds erlang_nif/ and the peers.
+Output: run.py's table. As there, every figure is the median over rounds in which all subjects are
+asked in turn. Exit status 1 if a budget is exceeded.
 """
 
 from __future__ import annotations

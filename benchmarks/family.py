@@ -1,5 +1,8 @@
-"""A process of Python that has others fire with it. In: a socket's path, how many processes; from the socket, lines `operation n`.
-For each, every process fires n times, and the answer is the nanoseconds of their processor time that a process took on average.
+"""A process of Python that has others fire with it.
+
+Input: a socket's path, how many processes; from the socket, lines `operation n`. For each, every
+process fires n times, and the answer is the nanoseconds of their processor time that a process
+took on average.
 
 The processes are forked: they share what they have not written to, so that 500 of them fit.
 """

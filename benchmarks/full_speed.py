@@ -3,9 +3,11 @@
 
     benchmarks/full_speed.py [EVENTS [RUNS]]
 
-In: nothing.  Out: for each run the share of lost events, and the processor time for an event of the program and of pydtrace, whose
-ratio tells what a machine would lose on which nothing else runs.  Always: what is delivered and what is dropped is all that was
-fired, else it fails.
+Input: nothing.
+Output: for each run the share of lost events, and the processor time for an event of the program
+and of pydtrace, whose ratio tells what a machine would lose on which nothing else runs.
+
+- What is delivered and what is dropped is all that was fired, else it fails.
 """
 
 import os

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """What hooks cost, that around a WSGI application beside the middlewares of OpenTelemetry and Datadog: `benchmarks/hooks.py [ROUNDS]`.
 
-In:      a small WSGI application; opentelemetry-instrumentation-wsgi, with the SDK, and a sampler that takes nothing or all; ddtrace's
-         middleware, where it is installed (`pip install ddtrace`; it is none of our requirements).
-Out:     the median of nanoseconds that each adds to a bare request, statement, callback, call or record, on the standard output.
-Always:  the ways take turns in one process, so that a slower machine is slower for all; spans are made and not exported.
+Input: a small WSGI application; opentelemetry-instrumentation-wsgi, with the SDK, and a sampler
+that takes nothing or all; ddtrace's middleware, where it is installed (`pip install ddtrace`; it
+is none of our requirements).
+Output: the median of nanoseconds that each adds to a bare request, statement, callback, call or
+record, on the standard output.
+
+- The ways take turns in one process, so that a slower machine is slower for all; spans are made
+  and not exported.
 """
 
 from __future__ import annotations

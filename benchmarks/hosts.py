@@ -3,9 +3,14 @@
 
     benchmarks/hosts.py [HOSTS [KEYS [EPOCHS]]]      50 1000 10
 
-In: lines as hosts send them, made beforehand.  Out: processor time of an epoch (a second) of all hosts, as a share of one core, for
-several functions; bytes of a host's epoch, what making it takes the host, and a relay of as many hosts its own.  Always: what is merged is compared with what was sent: a tenth of the hosts vanish in the
-middle of an epoch, and another tenth sends an epoch twice; of these exactly the whole epochs count, each once.
+Input: lines as hosts send them, made beforehand.
+Output: processor time of an epoch (a second) of all hosts, as a share of one core, for several
+functions; bytes of a host's epoch, what making it takes the host, and a relay of as many hosts
+its own.
+
+- What is merged is compared with what was sent: a tenth of the hosts vanish in the middle of an
+  epoch, and another tenth sends an epoch twice; of these exactly the whole epochs count, each
+  once.
 """
 
 import json

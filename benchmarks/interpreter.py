@@ -3,10 +3,13 @@
 
     benchmarks/interpreter.py
 
-In: nothing.  Out: a row for each clause: instructions of the interpreter (pyusdt_run, with its helpers and maps) beside those
-of all of pydtrace that the same event takes, live; and what a look at rings takes in which nothing is.  Always: counted by
-callgrind, so that a busy machine changes little; pydtrace runs twice, and the difference is divided by the events, or the
-looks, that one run has more.
+Input: nothing.
+Output: a row for each clause: instructions of the interpreter (pyusdt_run, with its helpers and
+maps) beside those of all of pydtrace that the same event takes, live; and what a look at rings
+takes in which nothing is.
+
+- Counted by callgrind, so that a busy machine changes little; pydtrace runs twice, and the
+  difference is divided by the events, or the looks, that one run has more.
 """
 
 import os

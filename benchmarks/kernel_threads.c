@@ -1,8 +1,8 @@
 /* Threads that hit the site of user_trace-i4s4 as fast as they can, for benchmarks/kernel_printf.py.
- * In:      a file's name, milliseconds, the number of threads.
- * Out:     "ready" when the site is there.  In the file, when a tracer has come and the time is over: how often was fired,
+ * Input: a file's name, milliseconds, the number of threads.
+ * Output: "ready" when the site is there.  In the file, when a tracer has come and the time is over: how often was fired,
  *          nanoseconds of CPU time a firing, when it began and ended, in seconds since the epoch.
- * Always:  nothing but the site: what the values cost is not the tracers'. */
+ * - Nothing but the site: what the values cost is not the tracers'. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

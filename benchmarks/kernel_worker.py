@@ -1,5 +1,9 @@
-"""A traced process for benchmarks/kernel.py. In: a file's name and n.  Says that it is ready, waits until user_trace-i4s4 is enabled, fires it
-n times, and writes to the file: nanoseconds of CPU time an event, seconds of wall time.  Without a tracer it gives up."""
+"""A traced process for benchmarks/kernel.py.
+
+Input: a file's name and n. Says that it is ready, waits until user_trace-i4s4 is enabled, fires
+it n times, and writes to the file: nanoseconds of CPU time an event, seconds of wall time.
+Without a tracer it gives up.
+"""
 
 import sys
 import time

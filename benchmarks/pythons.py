@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """`make bench-pythons`: what probes cost while nobody traces, and what the import costs, on every CPython here.
 
-In: paths of interpreters; without any, this machine's own, pyenv's, and what .ci/pythons has got before.
-Out: for each the rows of run.py's parts "off" and "start".
-Always: each has a copy of this tree, with a virtual environment and a build of its own, in build/benchmarks/pythons; the
-second run builds only what has changed.
+Input: paths of interpreters; without any, this machine's own, pyenv's, and what .ci/pythons has
+got before.
+Output: for each the rows of run.py's parts "off" and "start".
+
+- Each has a copy of this tree, with a virtual environment and a build of its own, in
+  build/benchmarks/pythons; the second run builds only what has changed.
 """
 
 from __future__ import annotations

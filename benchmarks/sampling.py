@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """What a Python program pays while it is sampled: `pyusdt profile` beside other profilers, in one run.
 
-In: sampling.py [ROUNDS [NAME …]]: 5 rounds of fib, richards, deltablue, jinja2 and gunicorn (two workers under load), where nothing is said.
-Out: a row a profiler for each: medians of the program's wall and processor time against the program alone on the same CPython, and the
-processor time that the profiler itself took, a second of wall time: it looks as often, however much of a processor the program gets.
-Always: the profilers take turns in every round, at 97 looks a second, each starting the program; they are pinned in sampling.txt, in a virtual
-environment of their own.  austin's program needs a newer libc than Debian 12 has: it runs with that of .ci/pythons' 3.15, which is also what
-has profiling.sampling; without it both are left out.  memray, which follows allocations and takes no samples, is there for scale.
+Input: sampling.py [ROUNDS [NAME …]]: 5 rounds of fib, richards, deltablue, jinja2 and gunicorn
+(two workers under load), where nothing is said.
+Output: a row a profiler for each: medians of the program's wall and processor time against the
+program alone on the same CPython, and the processor time that the profiler itself took, a second
+of wall time: it looks as often, however much of a processor the program gets.
+
+- The profilers take turns in every round, at 97 looks a second, each starting the program; they
+  are pinned in sampling.txt, in a virtual environment of their own. austin's program needs a
+  newer libc than Debian 12 has: it runs with that of .ci/pythons' 3.15, which is also what has
+  profiling.sampling; without it both are left out. memray, which follows allocations and takes no
+  samples, is there for scale.
 """
 
 from __future__ import annotations

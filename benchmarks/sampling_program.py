@@ -1,7 +1,7 @@
 """What benchmarks/sampling.py samples: python sampling_program.py NAME TURNS, or the WSGI application of this module.
 
-Out: JSON: seconds of wall and processor time for so many runs of a program of vm_programs; the application answers with its process and
-the processor time that this has taken.
+Output: JSON: seconds of wall and processor time for so many runs of a program of vm_programs; the
+application answers with its process and the processor time that this has taken.
 """
 
 import json

@@ -1,7 +1,10 @@
 """How the cost of an event grows with the size of a script: clauses, probes, keys (crowds.py: with who traces and who fires).
 
-In: rounds.  Out: a Curve for each.  Always: of replays of two recordings of different length, whose difference is divided by the
-events that one has more, so that starting and compiling do not count.
+Input: rounds.
+Output: a Curve for each.
+
+- Of replays of two recordings of different length, whose difference is divided by the events that
+  one has more, so that starting and compiling do not count.
 """
 
 from __future__ import annotations

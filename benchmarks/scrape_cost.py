@@ -1,7 +1,8 @@
 """What a scrape of `pydtrace --metrics` costs the traced program, in instructions of it (callgrind): they do not depend on the machine's load.
 
-In: nothing; needs valgrind.  Out: a line "SCRAPES INSTRUCTIONS" for a program that fires 20,000 times, first with nobody who asks, then with
-somebody who asks all the time.
+Input: nothing; needs valgrind.
+Output: a line "SCRAPES INSTRUCTIONS" for a program that fires 20,000 times, first with nobody who
+asks, then with somebody who asks all the time.
 """
 
 import os

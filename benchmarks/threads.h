@@ -1,8 +1,8 @@
 /*
  * Threads that fire at the same time, for the C programs of this folder.
- * In:      lines `threads n` (at most MAX_THREADS), and fire(n), which fires n times.
- * Out:     for each line, a line: the nanoseconds of CPU time that a thread took for its n, on average over the threads.
- * Always:  threads are kept from one line to the next, so that none is measured making its own buffers; CPU time, since
+ * Input: lines `threads n` (at most MAX_THREADS), and fire(n), which fires n times.
+ * Output: for each line, a line: the nanoseconds of CPU time that a thread took for its n, on average over the threads.
+ * - Threads are kept from one line to the next, so that none is measured making its own buffers; CPU time, since
  *          many threads share whatever processors there are.
  */
 #ifndef PYUSDT_BENCH_THREADS_H

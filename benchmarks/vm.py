@@ -3,12 +3,15 @@
 
     .venv/bin/python benchmarks/vm.py [ROUNDS [PYTHON]]
 
-In:      rounds (default 5), and an interpreter that has pyusdt (default: this one); the other tools, pinned in vm.txt, are put beside.
-Out:     for each program and way its time as a ratio to the untraced one, nanoseconds for each call of a function, and that as a part
-         of viztracer's; CPython's own probes, where the machine's Python has them; how long until the first event comes; what the
-         sleeping watcher takes. Who is left out is told on standard error, and why.
-Always:  the ways take turns within a round; a figure is the median of the rounds, each the best of six of the program's own processor
-         time.
+Input: rounds (default 5), and an interpreter that has pyusdt (default: this one); the other
+tools, pinned in vm.txt, are put beside.
+Output: for each program and way its time as a ratio to the untraced one, nanoseconds for each
+call of a function, and that as a part of viztracer's; CPython's own probes, where the machine's
+Python has them; how long until the first event comes; what the sleeping watcher takes. Who is
+left out is told on standard error, and why.
+
+- The ways take turns within a round; a figure is the median of the rounds, each the best of six
+  of the program's own processor time.
 """
 
 from __future__ import annotations

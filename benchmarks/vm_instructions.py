@@ -3,12 +3,14 @@
 
     .venv/bin/python benchmarks/vm_instructions.py [PROGRAM … [--python PYTHON]]
 
-In:      programs of vm_programs.py (default: all), and an interpreter that has pyusdt, and pydtrace beside it (default: this one);
-         valgrind; the tools of vm.txt.
-Out:     for each program the instructions of a call untraced, those that each way adds to it, and that as a part of what viztracer adds.
-         Who is left out is told on standard error, and why.
-Always:  of the traced process alone, so a busy machine changes little; a run of three rounds less one of a single round, so that no
-         start or end is in it.  What the kernel does, and so a USDT tracer's trap, is in none of it.
+Input: programs of vm_programs.py (default: all), and an interpreter that has pyusdt, and pydtrace
+beside it (default: this one); valgrind; the tools of vm.txt.
+Output: for each program the instructions of a call untraced, those that each way adds to it, and
+that as a part of what viztracer adds. Who is left out is told on standard error, and why.
+
+- Of the traced process alone, so a busy machine changes little; a run of three rounds less one of
+  a single round, so that no start or end is in it. What the kernel does, and so a USDT tracer's
+  trap, is in none of it.
 """
 
 from __future__ import annotations

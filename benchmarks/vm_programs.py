@@ -1,8 +1,12 @@
 """The programs that benchmarks/vm.py and vm_instructions.py measure: python vm_programs.py [--rounds=N] NAME [TOOL]
 
-In:      a program of PROGRAMS, and a tool of TOOLS that is on while it runs; without one, whatever traces from outside.
-Out:     with --rounds nothing; else JSON: the best of six times in nanoseconds, of processor time, and the calls of Python functions in one run.
-Always:  a run takes some 5 to 50 ms alone.  richards and deltablue are small programs of our own, after the benchmarks of these names.
+Input: a program of PROGRAMS, and a tool of TOOLS that is on while it runs; without one, whatever
+traces from outside.
+Output: with --rounds nothing; else JSON: the best of six times in nanoseconds, of processor time,
+and the calls of Python functions in one run.
+
+- A run takes some 5 to 50 ms alone. richards and deltablue are small programs of our own, after
+  the benchmarks of these names.
 """
 
 import contextlib

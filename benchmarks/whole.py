@@ -2,9 +2,12 @@
 
     python benchmarks/whole.py [ROUNDS]
 
-In: nothing.  Out: a table, exit status 1 if a row is over its budget.  Always: each run is a new process, with no daemon
-and nothing kept from an earlier one (byte code apart, as after an installation); the target fires all the time, so that
-the event that ends a run is there when the probe is.
+Input: nothing.
+Output: a table, exit status 1 if a row is over its budget.
+
+- Each run is a new process, with no daemon and nothing kept from an earlier one (byte code apart,
+  as after an installation); the target fires all the time, so that the event that ends a run is
+  there when the probe is.
 """
 
 import contextlib

@@ -1,5 +1,8 @@
-"""One measured Python process. In: a socket's path; from the socket, lines `operation n`. For each, does the
-operation n times and answers with the nanoseconds that took (PYUSDT_BENCH_CPU: of CPU time). Runs under pydtrace or alone.
+"""One measured Python process.
+
+Input: a socket's path; from the socket, lines `operation n`. For each, does the operation n times
+and answers with the nanoseconds that took (PYUSDT_BENCH_CPU: of CPU time). Runs under pydtrace or
+alone.
 
 The statements are unrolled, so that the loop around them hardly counts, and see only local variables.
 """

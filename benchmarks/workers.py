@@ -3,8 +3,11 @@
 
     benchmarks/workers.py [ROUNDS]
 
-In: nothing.  Out: a row for each script: ns an event, wall time.  Always: the events are all there before anybody looks, so that the
-producers take no time from the consumers, and none is lost, else it fails.
+Input: nothing.
+Output: a row for each script: ns an event, wall time.
+
+- The events are all there before anybody looks, so that the producers take no time from the
+  consumers, and none is lost, else it fails.
 """
 
 import subprocess

@@ -3,8 +3,11 @@
     python docs/make_language.py            writes the page
     python docs/make_language.py --print    shows it
 
-In: the template; the records of the built-in names in src/pydtrace/dlang/builtins; tests/conformance/failing.txt.
-Always holds: what the tables say of a name stands in its record, or, where it has none, in builtins/unsupported.py.
+Input: the template; the records of the built-in names in src/pydtrace/dlang/builtins;
+tests/conformance/failing.txt.
+
+- What the tables say of a name stands in its record, or, where it has none, in
+  builtins/unsupported.py.
 """
 
 import os

@@ -1,8 +1,10 @@
 """Writes the manual pages docs/man/pydtrace.1 and pyusdt.1: of a page of docs/guide each, with the options of the commands' own tables.
 
-In: docs/guide/*.md, pydtrace.cli.  Out: the pages, in man(7).  `docs/make_man.py --print NAME` prints one.
-Always: what Markdown the two pages use is understood (headings, paragraphs, lists of one level, tables, fenced blocks; code, bold, links);
-a line of another kind is a paragraph's.
+Input: docs/guide/*.md, pydtrace.cli.
+Output: the pages, in man(7). `docs/make_man.py --print NAME` prints one.
+
+- What Markdown the two pages use is understood (headings, paragraphs, lists of one level, tables,
+  fenced blocks; code, bold, links); a line of another kind is a paragraph's.
 """
 
 import os

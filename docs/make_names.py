@@ -3,8 +3,10 @@
     python docs/make_names.py            writes the table in docs/guide/frameworks.md, and erlang_nif/src/pyusdt_framework_probes.hrl
     python docs/make_names.py --print    shows them
 
-In: the table; below, when each probe fires, and which part of pyusdt_instrument fires it in Erlang and Elixir.
-Always holds: a name or type of an argument stands in that file alone.
+Input: the table; below, when each probe fires, and which part of pyusdt_instrument fires it in
+Erlang and Elixir.
+
+- A name or type of an argument stands in that file alone.
 """
 
 import os

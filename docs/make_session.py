@@ -3,8 +3,9 @@
     python docs/make_session.py            runs the commands, and writes the picture
     python docs/make_session.py --print    shows what would be drawn, as text
 
-In: SESSION, commands of a shell, run in the repository with .venv's programs first. Out: an SVG that needs nothing else: text in
-the viewer's monospace font, one line a line, colours that can be read in light and dark pages.
+Input: SESSION, commands of a shell, run in the repository with .venv's programs first.
+Output: an SVG that needs nothing else: text in the viewer's monospace font, one line a line,
+colours that can be read in light and dark pages.
 """
 
 import os

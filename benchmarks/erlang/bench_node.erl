@@ -1,4 +1,4 @@
-%% The node that is measured. In: lines of "OPERATION PROCESSES N" on standard input. Out: for each, the nanoseconds that
+%% The node that is measured. Input: lines of "OPERATION PROCESSES N" on standard input. Output: for each, the nanoseconds that
 %% PROCESSES processes took for N calls each, all started at once.
 %%
 %% The operations send, called and switched are what a tracer of the emulator's events sees once each. "offer" offers the

@@ -1,4 +1,4 @@
-/* A program with a probe of systemtap's header: a plain nop, no semaphore.  In: a file's name and n.  Says that it is
+/* A program with a probe of systemtap's header: a plain nop, no semaphore.  Input: a file's name and n.  Says that it is
  * ready, waits until somebody has put a breakpoint on the probe, fires n times, and writes as kernel_worker.py does. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A shop's front end in Python over a key-value store in Erlang: the same tag on both sides of a request.
 
-In: --requests, --threads. Starts store.erl, asks it for a price for each request, and does some work of its own.
-Out: a line that says how many requests there were and how many of them were slow, which latency.d shows by tag; what is
-missing where there is no Erlang, or its probes are not built.
+Input: --requests, --threads. Starts store.erl, asks it for a price for each request, and does
+some work of its own.
+Output: a line that says how many requests there were and how many of them were slow, which
+latency.d shows by tag; what is missing where there is no Erlang, or its probes are not built.
 """
 
 from __future__ import annotations

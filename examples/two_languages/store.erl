@@ -1,8 +1,8 @@
 %% A key-value store over TCP, the back end of shop.py.
 %%
-%% In:  lines of "TAG KEY" on a socket; the tag names the request that the front end is busy with.
-%% Out: the key's value, or "none"; on its standard output first the port, and whether its probes are there. Ends when the front end does.
-%% Always: a connection's process has the tag of the request it serves, and fires user_trace-n1 before and user_trace-n2
+%% Input: lines of "TAG KEY" on a socket; the tag names the request that the front end is busy with.
+%% Output: the key's value, or "none"; on its standard output first the port, and whether its probes are there. Ends when the front end does.
+%% - A connection's process has the tag of the request it serves, and fires user_trace-n1 before and user_trace-n2
 %% behind each look-up, with the key.
 -module(store).
 -export([main/0]).

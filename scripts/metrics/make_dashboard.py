@@ -1,7 +1,10 @@
 """Makes grafana.json, the dashboard of the metrics that the mappings beside this file name.
 
-In: the panels below.  Out: grafana.json, in the schema of Grafana's dashboards, by its own SDK (pip install grafana-foundation-sdk).
-Always: the same for the same panels: tests/scripts/test_metric_mappings.py compares it.
+Input: the panels below.
+Output: grafana.json, in the schema of Grafana's dashboards, by its own SDK (pip install
+grafana-foundation-sdk).
+
+- The same for the same panels: tests/scripts/test_metric_mappings.py compares it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,10 @@
 
     python parquet_readers.py pandas|duckdb FILE
 
-Out: {"records": {"types": {column: type}, "rows": [...]}, "aggregations": ..., "asked": the answer to a question that the reader
-itself has worked out}.  Always: rows are in the files' order, values as the reader has them, empty ones null.
+Output: {"records": {"types": {column: type}, "rows": [...]}, "aggregations": ..., "asked": the
+answer to a question that the reader itself has worked out}.
+
+- Rows are in the files' order, values as the reader has them, empty ones null.
 """
 
 import json

@@ -2,10 +2,12 @@
 
     python tests/api/soak.py --seconds 3600 --rate 2000
 
-In: how long, and how many events a second the target fires.  Out: resident memory of the target and of both tracers
-over time; exit status 1 where it grew.  Always: each event is got by both tracers (they count them) or counted as dropped,
-which a machine that is busy with other things does; with records, aggregations of all kinds, variables, speculations, printa()
-and trunc() every second.
+Input: how long, and how many events a second the target fires.
+Output: resident memory of the target and of both tracers over time; exit status 1 where it grew.
+
+- Each event is got by both tracers (they count them) or counted as dropped, which a machine that
+  is busy with other things does; with records, aggregations of all kinds, variables,
+  speculations, printa() and trunc() every second.
 
 What waits for a tracer takes memory, up to the size of the rings and to `buffer` records, and Python keeps what it once took.  So
 the tracers are stopped for a while at first, that the queues are long before memory is looked at.  A machine that lets them wait

@@ -1,6 +1,6 @@
 /*
  * A process with the user-trace probes and no Python: fires user_trace-i4s4 and user_trace-n950 every 10 ms, at the site and
- * into the rings. Out: "on" when somebody is attached, "off" when nobody is any more, then it ends; after 60 s in any case.
+ * into the rings. Output: "on" when somebody is attached, "off" when nobody is any more, then it ends; after 60 s in any case.
  */
 #include <stdio.h>
 #include <string.h>

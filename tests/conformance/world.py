@@ -17,8 +17,8 @@ does its work, and once more before it ends. Its pid is what the scripts are giv
 such a process under its pid alone: a provider with a pattern, as `python*`, is read as `python$target` in both, in a copy of
 the script, where --targets says so.
 
-Always: both are started as /usr/sbin/dtrace in a mount namespace of the one command, in the oracle's chroot, since scripts
-name that path; so the scripts are not changed, nor is this machine.
+- Both are started as /usr/sbin/dtrace in a mount namespace of the one command, in the oracle's
+  chroot, since scripts name that path; so the scripts are not changed, nor is this machine.
 """
 
 from __future__ import annotations

@@ -3,9 +3,12 @@
     python tests/differential/differential.py --clauses 10000 [--seed N] [--kind numbers|strings|events] [--kernel]
         [--coverage FILE] [--state FILE]
 
-In: seeds.  Out: Difference objects; on the command line each with its clause's text, and a table of what was covered.
-Always: a clause's text stands alone on its line, so that one which is refused, or whose code the kernel refuses to the
-real dtrace, is taken out and told, and the others are compared.
+Input: seeds.
+Output: Difference objects; on the command line each with its clause's text, and a table of what
+was covered.
+
+- A clause's text stands alone on its line, so that one which is refused, or whose code the kernel
+  refuses to the real dtrace, is taken out and told, and the others are compared.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
     compare_headers.py COUNT FOLDER     COUNT headers, or "all", in an order that is the same each time; FOLDER: for the scripts
 
-Out: a JSON array of [header, what dtrace said of it, what pydtrace said]: the first line of each, or "exit 0". Headers that
-gcc does not take by themselves are left out. The answers are kept in FOLDER/rows as they come: a run of the same folder goes on
-where one was ended.
+Output: a JSON array of [header, what dtrace said of it, what pydtrace said]: the first line of
+each, or "exit 0". Headers that gcc does not take by themselves are left out. The answers are kept
+in FOLDER/rows as they come: a run of the same folder goes on where one was ended.
 """
 
 import concurrent.futures

@@ -2,9 +2,12 @@
 
     python tests/dlang/fuzz_command.py SECONDS [--seed N] [--keep FOLDER]
 
-In: the tests' scripts.  Out: each run that shows a traceback, dies by a signal, needs CPU_SECONDS or MEGABYTES, or is not
-done after WALL_SECONDS: its arguments, and its script in FOLDER; at the end how many runs ended how.  Exit status 1 if there
-was one.  Always: nothing destructive is allowed, and no process but /bin/true is traced.
+Input: the tests' scripts.
+Output: each run that shows a traceback, dies by a signal, needs CPU_SECONDS or MEGABYTES, or is
+not done after WALL_SECONDS: its arguments, and its script in FOLDER; at the end how many runs
+ended how. Exit status 1 if there was one.
+
+- Nothing destructive is allowed, and no process but /bin/true is traced.
 """
 
 import argparse

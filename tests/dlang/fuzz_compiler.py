@@ -2,9 +2,10 @@
 
     python tests/dlang/fuzz_compiler.py FOLDER [libFuzzer's options, e.g. -max_total_time=3600]
 
-In: FOLDER, the corpus, which grows; a new one begins with the scripts of the tests.  Out: libFuzzer's figures; the
-input that shows a traceback, a hang of 10 s or 500 MB in a file crash-…, timeout-… or oom-….  Needs atheris, which has
-no place in requirements-dev.txt, since it is not there for every Python.
+Input: FOLDER, the corpus, which grows; a new one begins with the scripts of the tests.
+Output: libFuzzer's figures; the input that shows a traceback, a hang of 10 s or 500 MB in a file
+crash-…, timeout-… or oom-…. Needs atheris, which has no place in requirements-dev.txt, since it
+is not there for every Python.
 """
 
 import os

@@ -2,9 +2,11 @@
 
     python tests/dtrace/fuzz_parser.py --seconds 3600 [--seed N]
 
-In: the corpus's lines and lines made like them, cut, joined, repeated and damaged.  Out: a summary; exit status 1 and
-the input's path where something does not hold.  Always, of any input: nothing raises; the texts that are handed over,
-joined, are the input; where the input was cut makes no difference; what is held back is bounded; time is linear.
+Input: the corpus's lines and lines made like them, cut, joined, repeated and damaged.
+Output: a summary; exit status 1 and the input's path where something does not hold.
+
+- Of any input: nothing raises; the texts that are handed over, joined, are the input; where the
+  input was cut makes no difference; what is held back is bounded; time is linear.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Fixtures: the Erlang application, built; nodes; the tracers.
 
-Always holds: what a test starts ends with the test. Without Erlang the tests are skipped, which CI does not allow
-(tests/conftest.py).
+- What a test starts ends with the test. Without Erlang the tests are skipped, which CI does not
+  allow (tests/conftest.py).
 """
 
 from __future__ import annotations

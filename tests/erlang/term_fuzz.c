@@ -1,7 +1,7 @@
 /* Terms that nobody would write: term_fuzz SEED ROUNDS < terms, each with its length as a byte in front.
  *
- * In:      whole terms to start from.  Out: nothing; a sanitizer speaks up, or an assertion.
- * Always:  the term is in memory of exactly its length, so is the text, whose rest is zeros. */
+ * Input: whole terms to start from.  Output: nothing; a sanitizer speaks up, or an assertion.
+ * - The term is in memory of exactly its length, so is the text, whose rest is zeros. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

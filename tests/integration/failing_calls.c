@@ -1,9 +1,9 @@
 /*
  * Preloaded into a tracer: makes one call of one function fail, once, if it comes from one shared object.
  *
- * In:  FAILING_OBJECT: a part of the path of that shared object; FAILING_CALL: "function:number:errno", e.g. "mmap:2:12".
- * Out: the chosen call does nothing and fails as its function fails; a call of syscall() is counted by the system call's number.
- * Always: a program that the tracer starts is not preloaded.
+ * Input: FAILING_OBJECT: a part of the path of that shared object; FAILING_CALL: "function:number:errno", e.g. "mmap:2:12".
+ * Output: the chosen call does nothing and fails as its function fails; a call of syscall() is counted by the system call's number.
+ * - A program that the tracer starts is not preloaded.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,7 +1,9 @@
 """Runs pydtrace again and again without loading it again, for test_failing_calls.py.
 
-In: a line of JSON for each run: the call that fails or null, the words of the command, variables, files for its two outputs and for the log
-of its calls, or null.  Out: a line for each: the exit status, negative for a signal, null where it took longer than a minute.
+Input: a line of JSON for each run: the call that fails or null, the words of the command,
+variables, files for its two outputs and for the log of its calls, or null.
+Output: a line for each: the exit status, negative for a signal, null where it took longer than a
+minute.
 """
 
 import ctypes

@@ -1,11 +1,15 @@
 """The whole test suite on every CPython: those of pyenv, and those that .ci/pythons gets, without the GIL among them.
 
-In:      PYUSDT_PYTHONS_TESTS: what to run of the suite, as pytest takes it (default: tests).
-Out:     build/pythons/VERSION.log: what pytest printed, as it runs; at the end the names of the tests that failed.
-Always:  each version has a copy of this tree, built by `make build`, and a virtual environment of its own with the
-         tools that requirements-dev.txt pins; it knows nothing of the pytest that runs it, and leaves nothing running.
+Input: PYUSDT_PYTHONS_TESTS: what to run of the suite, as pytest takes it (default: tests).
+Output: build/pythons/VERSION.log: what pytest printed, as it runs; at the end the names of the
+tests that failed.
 
-Ten minutes each on a quiet machine; docs/guide/platforms.md says when it was run last, and with what result."""
+- Each version has a copy of this tree, built by `make build`, and a virtual environment of its
+  own with the tools that requirements-dev.txt pins; it knows nothing of the pytest that runs it,
+  and leaves nothing running.
+
+Ten minutes each on a quiet machine; docs/guide/platforms.md says when it was run last, and with what result.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """A spinning function, a dead lock, a blocked event loop and a slow query of Django: each is found by the command of docs/guide/stacks.md.
 
-In: the console blocks of that page, each CPython that there is as `python`.  Out: what the page shows.
-Always: program and pyusdt have no rights but those of the user whose they are; programs end with the test.
+Input: the console blocks of that page, each CPython that there is as `python`.
+Output: what the page shows.
+
+- Program and pyusdt have no rights but those of the user whose they are; programs end with the
+  test.
 """
 
 from __future__ import annotations

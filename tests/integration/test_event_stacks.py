@@ -1,7 +1,9 @@
 """jstack() and ustack() of events of the embedded engine: the frames that the program itself had at the firing.
 
-In:      programs/own_stacks.py, which says with each event what its stack is.
-Always:  what is compared is the program's word and the tracer's, frame by frame; no frame is left out of the comparison.
+Input: programs/own_stacks.py, which says with each event what its stack is.
+
+- What is compared is the program's word and the tracer's, frame by frame; no frame is left out of
+  the comparison.
 """
 
 from __future__ import annotations

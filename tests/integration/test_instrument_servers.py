@@ -1,6 +1,7 @@
 """`pyusdt run` with servers of several processes: what the tracer counts is what the load generator has counted, exactly.
 
-Always:  servers listen on 127.0.0.1 alone; no request may fail, so what was asked is what was answered."""
+- Servers listen on 127.0.0.1 alone; no request may fail, so what was asked is what was answered.
+"""
 
 from __future__ import annotations
 

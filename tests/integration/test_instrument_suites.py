@@ -1,7 +1,9 @@
 """The suites of frameworks pass or fail the same with probes in them, while nobody traces and while all of it is traced.
 
-In:      the sources of the versions that requirements-dev.txt names, with what their suites need, from the registry.
-Always:  all parts of pyusdt.instrument are on, and every event of theirs is counted when it is traced.
+Input: the sources of the versions that requirements-dev.txt names, with what their suites need,
+from the registry.
+
+- All parts of pyusdt.instrument are on, and every event of theirs is counted when it is traced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Native frames of ustack() on the embedded engine: a program in C that keeps frame pointers (tests/c/stack_target.c).
 
-Always:  a thread whose chain of frame pointers is broken, in the program itself, is walked to the break and goes on.
+- A thread whose chain of frame pointers is broken, in the program itself, is walked to the break
+  and goes on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """profile-n on the embedded engine: samples of the Python stacks of traced processes, without root, signals or anything in them.
 
-Always:  what is asserted is which functions may be seen, never how often, but for "at least once in a program that runs until it was".
+- What is asserted is which functions may be seen, never how often, but for "at least once in a
+  program that runs until it was".
 """
 
 from __future__ import annotations

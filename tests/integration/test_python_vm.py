@@ -1,7 +1,8 @@
 """The provider `python` in programs that know nothing of it: its events against the programs' own counters.
 
-In:      programs/vm_*.py, which count what they do and print it.
-Always:  what is compared is the program's count and the tracer's, never a number that this file knows.
+Input: programs/vm_*.py, which count what they do and print it.
+
+- What is compared is the program's count and the tracer's, never a number that this file knows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The provider `python` among others: what it leaves alone, and how it gets into a program.
 
-In:      programs/vm_*.py, and small ones written here.
-Always:  a program prints the same traced and untraced, unless the test is of what is said.
+Input: programs/vm_*.py, and small ones written here.
+
+- A program prints the same traced and untraced, unless the test is of what is said.
 """
 
 from __future__ import annotations

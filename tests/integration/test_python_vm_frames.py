@@ -1,8 +1,9 @@
 """The frame hook by which functions are seen before CPython 3.12: it stays away from other tools', and the stack of C is left to the
 program.
 
-In:      programs written here, which count their calls themselves.
-Always:  what is compared is the program's count and the tracer's.
+Input: programs written here, which count their calls themselves.
+
+- What is compared is the program's count and the tracer's.
 """
 
 from __future__ import annotations

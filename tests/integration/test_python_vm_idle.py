@@ -1,6 +1,7 @@
 """The provider `python` is free while nobody traces: nothing is set in the interpreter, whatever its version, and it runs nothing more.
 
-In:      programs/vm_switched.py, which looks at its own interpreter; CPythons of this machine, and pyusdt built for them (python_builds.py).
+Input: programs/vm_switched.py, which looks at its own interpreter; CPythons of this machine, and
+pyusdt built for them (python_builds.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The provider `python` gets into programs: of other versions than the tracer's, of children, of processes that run.
 
-In:      CPythons of this machine, and pyusdt built for them (python_builds.py).
-Always:  what is listed is what the traced Python has, whichever the tracer's is; what can not be is said.
+Input: CPythons of this machine, and pyusdt built for them (python_builds.py).
+
+- What is listed is what the traced Python has, whichever the tracer's is; what can not be is
+  said.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """A tracing in which nothing fired says why; programs that become others, or start others, are followed where that is safe.
 
-In:      small programs written here.
-Always:  what a program prints is what it prints untraced, and so are the environment and sys.path that it sees.
+Input: small programs written here.
+
+- What a program prints is what it prints untraced, and so are the environment and sys.path that
+  it sees.
 """
 
 from __future__ import annotations

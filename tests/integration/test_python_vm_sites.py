@@ -1,7 +1,8 @@
 """The USDT sites of the provider `python`, which are of a provider `pyvm`: what kernel tracers see, beside ours and alone.
 
-In:      programs/vm_marks.py and vm_all.py; bpftrace, our own kernel engine; root.
-Always:  a program counts itself what it calls from the moment on when its tracer says that it sees it.
+Input: programs/vm_marks.py and vm_all.py; bpftrace, our own kernel engine; root.
+
+- A program counts itself what it calls from the moment on when its tracer says that it sees it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The suites of real packages, with coverage at work, under the provider `python`: they pass or fail, and cover, the same as untraced.
 
-In:      CPythons of this machine; the packages' sources, coverage and pytest from the registry.
-Always:  every entry, return and exception of every function is traced, and counted.
+Input: CPythons of this machine; the packages' sources, coverage and pytest from the registry.
+
+- Every entry, return and exception of every function is traced, and counted.
 """
 
 from __future__ import annotations

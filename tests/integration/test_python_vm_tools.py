@@ -1,9 +1,10 @@
 """The provider `python` beside packages that change how Python runs, and tools that look into it: what the program prints, what these
 tools report, and what it counts itself are as untraced.
 
-In:      programs/vm_tools/ and vm_guests/counting.py; CPythons of this machine; the packages from the registry, in an environment of
-         each CPython.
-Always:  a package that has no wheel for a CPython is a skip that says so.
+Input: programs/vm_tools/ and vm_guests/counting.py; CPythons of this machine; the packages from
+the registry, in an environment of each CPython.
+
+- A package that has no wheel for a CPython is a skip that says so.
 """
 
 from __future__ import annotations

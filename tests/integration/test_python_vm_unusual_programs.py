@@ -1,7 +1,9 @@
 """The provider `python` in programs that do what is unusual: their output, and their end, are as untraced, and each call is counted.
 
-In:      programs/vm_guests/, which print what they see and how often they called step(); CPythons of this machine.
-Always:  all probes are on, so each of the interpreter's events goes through us; a warning is an error.
+Input: programs/vm_guests/, which print what they see and how often they called step(); CPythons
+of this machine.
+
+- All probes are on, so each of the interpreter's events goes through us; a warning is an error.
 """
 
 from __future__ import annotations

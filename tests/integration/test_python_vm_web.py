@@ -1,7 +1,10 @@
 """The provider `python` in web applications that know nothing of it, under their servers: counts against the applications' own.
 
-In:      CPythons of this machine; Django, gunicorn, FastAPI and uvicorn from the registry, in an environment of each.
-Always:  servers of this test listen on 127.0.0.1 alone, and end with it."""
+Input: CPythons of this machine; Django, gunicorn, FastAPI and uvicorn from the registry, in an
+environment of each.
+
+- Servers of this test listen on 127.0.0.1 alone, and end with it.
+"""
 
 from __future__ import annotations
 

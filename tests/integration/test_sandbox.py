@@ -1,6 +1,7 @@
 """A program in a sandbox (seccomp) that it has entered after importing pyusdt: system calls that tracing needs are denied.
 
-Always: the program goes on, and every event is delivered or counted."""
+- The program goes on, and every event is delivered or counted.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """The picture of the page in README.md, docs/images/page.png: made by this test in a real browser (chromium), and of the page as it is.
 
-In: pydtrace --web on examples/webshop.py: everything in the picture was traced.  Out: with PYUSDT_PICTURES=1 in the environment
-(`make pictures`), the picture.
-Always: what is compared does not depend on fonts, times or rates: a picture says in a text of its own (a tEXt chunk) which elements the
-page had, in which styles, and with which colours it drew; the page that is there now must have the same.
+Input: pydtrace --web on examples/webshop.py: everything in the picture was traced.
+Output: with PYUSDT_PICTURES=1 in the environment (`make pictures`), the picture.
+
+- What is compared does not depend on fonts, times or rates: a picture says in a text of its own
+  (a tEXt chunk) which elements the page had, in which styles, and with which colours it drew; the
+  page that is there now must have the same.
 """
 
 import base64

@@ -1,6 +1,7 @@
 """ustack() under the kernel engine where there are no frame pointers: against gdb's backtrace at the same place.
 
-Always: both stacks are of the same wait for a line; no frame is left out but the interpreter's, in whose place Python's stand.
+- Both stacks are of the same wait for a line; no frame is left out but the interpreter's, in
+  whose place Python's stand.
 """
 
 import contextlib

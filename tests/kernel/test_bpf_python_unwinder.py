@@ -1,6 +1,7 @@
 """jstack() under the kernel engine: the frames of Python that the program itself had at the firing.
 
-Always: what is compared is the program's word (tests/stacks/programs/stack_checksums.py) and the tracer's, frame by frame; no frame is left out.
+- What is compared is the program's word (tests/stacks/programs/stack_checksums.py) and the
+  tracer's, frame by frame; no frame is left out.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Scripts as they are written for CPython's own probes (classic/: by arg0 file, arg1 function, arg2 line), unchanged.
 
-In:      programs/vm_counted.py of the integration tests, which counts its own calls.
+Input: programs/vm_counted.py of the integration tests, which counts its own calls.
 """
 
 import json

@@ -1,7 +1,9 @@
 """Programs whose calls leave Python's own frames and come back, whose code is freed, whose threads and children end while they are sampled.
 
-In: programs/unusual_calls.py.  Out: samples of its stacks.
-Always: a stack is one that the program can have, or is marked; the program goes on; nothing fails.
+Input: programs/unusual_calls.py.
+Output: samples of its stacks.
+
+- A stack is one that the program can have, or is marked; the program goes on; nothing fails.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""A real browser (chromium), for tests of pages and pictures.  Out: the driver (conftest.py has it as a
-fixture, `browser`), and MARKS of the tests that have it.
+"""A real browser (chromium), for tests of pages and pictures.
+
+Output: the driver (conftest.py has it as a fixture, `browser`), and MARKS of the tests that have
+it.
 """
 
 import contextlib

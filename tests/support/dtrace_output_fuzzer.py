@@ -1,7 +1,7 @@
 """Makes output of dtrace up, whole and damaged, and checks what reads it.
 
-Always, of any input: nothing raises; the texts that are handed over, joined, are the input; where the input was cut makes no
-difference; what is held back is bounded; time is linear.
+- Of any input: nothing raises; the texts that are handed over, joined, are the input; where the
+  input was cut makes no difference; what is held back is bounded; time is linear.
 """
 
 import collections

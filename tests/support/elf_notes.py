@@ -1,6 +1,7 @@
 """The stapsdt notes of an ELF file, read without pyusdt's help.
 
-In: a 64-bit ELF file. Out: a Note a probe, addresses as linked; where the file is mapped in this process.
+Input: a 64-bit ELF file.
+Output: a Note a probe, addresses as linked; where the file is mapped in this process.
 """
 
 from __future__ import annotations

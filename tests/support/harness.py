@@ -1,7 +1,9 @@
 """Running tracers and traced programs, for the tests of this folder.
 
-In: command lines. Out: Run (what it printed, its exit status). Always holds: what a test starts ends with the test,
-and a command that hangs is killed and its output shown.
+Input: command lines.
+Output: Run (what it printed, its exit status).
+
+- What a test starts ends with the test, and a command that hangs is killed and its output shown.
 """
 
 from __future__ import annotations

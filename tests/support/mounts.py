@@ -1,6 +1,9 @@
 """Empty folders in the place of /tmp and /dev/shm, for tests in a mount namespace of their own.
 
-In: folders.  Out: shell commands.  Always: this checkout stays where it is, though it may lie below one of them.
+Input: folders.
+Output: shell commands.
+
+- This checkout stays where it is, though it may lie below one of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Packages that some tests read our files with, beside .venv: so that no other test meets them.
 
-In: a file of requirements.  Out: a folder for PYTHONPATH.  Always: made once for each content of that file; several test processes
-wait for the one that makes it.
+Input: a file of requirements.
+Output: a folder for PYTHONPATH.
+
+- Made once for each content of that file; several test processes wait for the one that makes it.
 """
 
 import fcntl

@@ -1,8 +1,10 @@
 """pyusdt for other CPythons than that of .venv, from this tree and with the tools of .venv.
 
-In:      the paths of interpreters, with their headers.
-Out:     ROOM, a folder for PYTHONPATH: the tree's own Python files, and the extensions of each interpreter that was asked for.
-Always:  built once a source (20 seconds each), in build/; two that build at once wait for each other.
+Input: the paths of interpreters, with their headers.
+Output: ROOM, a folder for PYTHONPATH: the tree's own Python files, and the extensions of each
+interpreter that was asked for.
+
+- Built once a source (20 seconds each), in build/; two that build at once wait for each other.
 
 `python python_builds.py 3.14 3.15` does it beforehand.
 """

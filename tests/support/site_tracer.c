@@ -1,7 +1,7 @@
 /* A USDT tracer inside the traced process, to see in unit tests what every tracer outside would see.
  *
- * In: a probe's site, its semaphore, the registers of its arguments. Out: the arguments of each hit, strings read from
- * memory as they are at that moment. Always: the first byte of an attached site is int3, and its semaphore is raised
+ * Input: a probe's site, its semaphore, the registers of its arguments. Output: the arguments of each hit, strings read from
+ * memory as they are at that moment. The first byte of an attached site is int3, and its semaphore is raised
  * by one; what is not ours goes on as a SIGTRAP would. x86-64 Linux only. */
 #define _GNU_SOURCE
 #include <errno.h>

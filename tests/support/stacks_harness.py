@@ -1,7 +1,9 @@
 """The CPythons that are there, programs that they run, and what pyusdt says about their stacks.
 
-In: names of programs of programs/.  Out: Subject: the process, and lines that are said to it and that it says.
-Always: what a test starts ends with the test.
+Input: names of programs of programs/.
+Output: Subject: the process, and lines that are said to it and that it says.
+
+- What a test starts ends with the test.
 """
 
 from __future__ import annotations

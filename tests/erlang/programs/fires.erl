@@ -1,6 +1,6 @@
 %% What the tests let a node do: erl -run fires FUNCTION ARGUMENT …
 %%
-%% Out: a line of the program's own for what it counted, which the tests compare with what the tracer saw.
+%% Output: a line of the program's own for what it counted, which the tests compare with what the tracer saw.
 -module(fires).
 
 -export([values/1, wait/1, count/1, upgrade/1, bounds/1, tags/1, off/1]).

@@ -1,5 +1,8 @@
-"""An aiohttp server and its client in one program that knows nothing of pyusdt.  In: how often.  Out: the server's port, and a
-port where nobody is."""
+"""An aiohttp server and its client in one program that knows nothing of pyusdt.
+
+Input: how often.
+Output: the server's port, and a port where nobody is.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,8 @@
-"""A program whose coroutines call functions in anyio's worker threads, and that knows nothing of pyusdt.  In: how often."""
+"""A program whose coroutines call functions in anyio's worker threads, and that knows nothing of
+pyusdt.
+
+Input: how often.
+"""
 
 import sys
 

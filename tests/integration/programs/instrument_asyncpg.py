@@ -1,6 +1,8 @@
 """A program that asks PostgreSQL by asyncpg, and knows nothing of pyusdt.
 
-In: the number of statements of each kind; the server, by PGHOST and its like.  Out: nothing."""
+Input: the number of statements of each kind; the server, by PGHOST and its like.
+Output: nothing.
+"""
 
 import asyncio
 import contextlib

@@ -1,6 +1,10 @@
 """A Celery application that knows nothing of pyusdt; its broker is a folder.
 
-In: HOOKS_BROKER, the folder; as a program: the number of tasks to send.  Out: nothing.  Always: every third task fails."""
+Input: HOOKS_BROKER, the folder; as a program: the number of tasks to send.
+Output: nothing.
+
+- Every third task fails.
+"""
 
 import os
 import sys

@@ -1,6 +1,8 @@
 """A program that sends requests by requests or httpx, and knows nothing of pyusdt.
 
-In: the client's name; the number of requests.  Out: the ports of the server, which is its own and answers 501, and of none."""
+Input: the client's name; the number of requests.
+Output: the ports of the server, which is its own and answers 501, and of none.
+"""
 
 import asyncio
 import http.server

@@ -1,6 +1,10 @@
 """A Django application that knows nothing of pyusdt: `application` for WSGI, `asgi` for ASGI; as a program it asks itself.
 
-In: the number of requests of each kind.  Out: nothing.  Always: its database is in memory."""
+Input: the number of requests of each kind.
+Output: nothing.
+
+- Its database is in memory.
+"""
 
 import sys
 from wsgiref.util import setup_testing_defaults

@@ -1,6 +1,8 @@
 """A FastAPI application of routers and mounts that knows nothing of pyusdt; as a program it asks itself.
 
-In: the number of requests of each kind.  Out: nothing."""
+Input: the number of requests of each kind.
+Output: nothing.
+"""
 
 import asyncio
 import os

@@ -1,6 +1,8 @@
 """A Flask application that knows nothing of pyusdt; as a program it asks itself.
 
-In: the number of requests of each kind.  Out: nothing."""
+Input: the number of requests of each kind.
+Output: nothing.
+"""
 
 import sys
 

@@ -1,4 +1,8 @@
-"""A gRPC server and its client in one program that knows nothing of pyusdt.  In: how often.  Out: the server's port."""
+"""A gRPC server and its client in one program that knows nothing of pyusdt.
+
+Input: how often.
+Output: the server's port.
+"""
 
 import sys
 import threading

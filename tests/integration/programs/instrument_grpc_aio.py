@@ -1,4 +1,8 @@
-"""A server and a client of grpc.aio in one program that knows nothing of pyusdt.  In: how often.  Out: the server's port."""
+"""A server and a client of grpc.aio in one program that knows nothing of pyusdt.
+
+Input: how often.
+Output: the server's port.
+"""
 
 import asyncio
 import sys

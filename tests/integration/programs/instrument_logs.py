@@ -1,4 +1,8 @@
-"""A program that logs by loguru and structlog, and knows nothing of pyusdt.  In: how often.  Out: nothing."""
+"""A program that logs by loguru and structlog, and knows nothing of pyusdt.
+
+Input: how often.
+Output: nothing.
+"""
 
 import io
 import logging

@@ -1,4 +1,7 @@
-"""A program that has pools and processes do its work, and knows nothing of pyusdt.  In: how many calls of each kind."""
+"""A program that has pools and processes do its work, and knows nothing of pyusdt.
+
+Input: how many calls of each kind.
+"""
 
 import concurrent.futures
 import multiprocessing

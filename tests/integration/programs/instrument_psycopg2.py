@@ -1,6 +1,8 @@
 """A program that hands psycopg2 a class of cursors that fires, and asks PostgreSQL.
 
-In: the number of statements of each kind; the server, by PGHOST and its like.  Out: nothing."""
+Input: the number of statements of each kind; the server, by PGHOST and its like.
+Output: nothing.
+"""
 
 import sys
 

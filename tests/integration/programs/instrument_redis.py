@@ -1,4 +1,7 @@
-"""A program that uses Redis, and knows nothing of pyusdt.  In: the server's socket; how often."""
+"""A program that uses Redis, and knows nothing of pyusdt.
+
+Input: the server's socket; how often.
+"""
 
 import asyncio
 import sys

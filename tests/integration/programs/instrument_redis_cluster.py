@@ -1,4 +1,7 @@
-"""A program that uses a cluster of Redis', and knows nothing of pyusdt.  In: the port of one of its nodes; how often."""
+"""A program that uses a cluster of Redis', and knows nothing of pyusdt.
+
+Input: the port of one of its nodes; how often.
+"""
 
 import asyncio
 import sys

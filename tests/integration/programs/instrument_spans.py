@@ -1,6 +1,8 @@
 """A program with spans of OpenTelemetry whose sampler drops them all; it knows nothing of pyusdt.
 
-In: the number of spans of each kind.  Out: the number of spans that were exported."""
+Input: the number of spans of each kind.
+Output: the number of spans that were exported.
+"""
 
 import sys
 

@@ -1,6 +1,8 @@
 """A program that asks a database in memory by SQLAlchemy, and knows nothing of pyusdt.
 
-In: the number of statements of each kind.  Out: nothing."""
+Input: the number of statements of each kind.
+Output: nothing.
+"""
 
 import sys
 

@@ -1,6 +1,8 @@
 """A Starlette application that knows nothing of pyusdt, another one mounted in it; as a program it asks itself.
 
-In: the number of requests of each kind.  Out: nothing."""
+Input: the number of requests of each kind.
+Output: nothing.
+"""
 
 import asyncio
 import sys

@@ -1,7 +1,9 @@
 """Fires from many stacks, each with what the program itself says of the stack at that moment: a checksum of its frames.
 
-Arguments: how many events; how deep at the most.  Out: nothing.
-In each event: i1 the checksum of "function (file:line)" of all frames, the innermost first; i2 how many they are.
+Arguments: how many events; how deep at the most.
+
+Output: nothing. In each event: i1 the checksum of "function (file:line)" of all frames, the
+innermost first; i2 how many they are.
 """
 
 import asyncio

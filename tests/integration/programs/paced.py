@@ -1,7 +1,8 @@
 """Fires the same mix again and again, from one line of its standard input to the next, and says how often at which time.
 
-In: seconds between two rounds, how many routes.  Out: a line "time rounds" for each tenth of a second, and "time rounds over" when it fires no more.  A round
-is one firing of each of VALUES for each route, and what the routes are called.
+Input: seconds between two rounds, how many routes.
+Output: a line "time rounds" for each tenth of a second, and "time rounds over" when it fires no
+more. A round is one firing of each of VALUES for each route, and what the routes are called.
 """
 
 import select

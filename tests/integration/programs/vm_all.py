@@ -1,7 +1,7 @@
 """Does a little of everything that the provider python has probes for, as often as its standard input has lines; at once, where there
 is none.
 
-Out: a line for each time.
+Output: a line for each time.
 """
 
 import asyncio

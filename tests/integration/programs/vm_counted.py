@@ -1,6 +1,8 @@
 """Calls, raises, imports and collects, counts that itself, and prints its counts as JSON.  It knows nothing of pyusdt.
 
-Arguments: how often.  Out: {"what": count}, on one line.
+Arguments: how often.
+
+Output: {"what": count}, on one line.
 """
 
 import gc

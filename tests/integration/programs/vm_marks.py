@@ -1,6 +1,6 @@
 """Calls mark() until its standard input says how often to call step(); then that is what it does.
 
-Out: the path of the object with the USDT sites.
+Output: the path of the object with the USDT sites.
 """
 
 import select

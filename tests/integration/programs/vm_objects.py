@@ -1,6 +1,8 @@
 """Makes objects of a class of its own, lets most of them go, and prints how many as JSON.  It knows nothing of pyusdt.
 
-Arguments: how many.  Out: {"what": count}, on one line.
+Arguments: how many.
+
+Output: {"what": count}, on one line.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Says what is set in the interpreter: with the provider and nobody tracing, while somebody does, and when that is over.
 
-Out: three lines of JSON, each when it is so: {"monitoring": [events of each tool], "frames": whether there is a frame hook, "profile": …,
-"trace": …, "gc": …, "import": …, "thread": …}.
+Output: three lines of JSON, each when it is so: {"monitoring": [events of each tool], "frames":
+whether there is a frame hook, "profile": …, "trace": …, "gc": …, "import": …, "thread": …}.
 """
 
 import ctypes

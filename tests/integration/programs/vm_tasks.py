@@ -1,6 +1,8 @@
 """Runs tasks of asyncio, counts their and their pauses itself, and prints its counts as JSON.  It knows nothing of pyusdt.
 
-Arguments: how many tasks.  Out: {"what": count}, on one line.
+Arguments: how many tasks.
+
+Output: {"what": count}, on one line.
 """
 
 import asyncio

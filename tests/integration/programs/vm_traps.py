@@ -1,5 +1,7 @@
-"""Raises exceptions and calls methods of C whose texts and names can not be asked for without running code of its own; each such
-code notes that it was run.  Out: how often that was, as JSON.
+"""Raises exceptions and calls methods of C whose texts and names can not be asked for without
+running code of its own; each such code notes that it was run.
+
+Output: how often that was, as JSON.
 """
 
 import contextlib

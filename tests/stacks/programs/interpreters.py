@@ -1,4 +1,8 @@
-"""A thread of the main interpreter runs a function of a sub-interpreter, which is busy, or sleeps.  In: busy, or sleep.  Out: a line when it is there."""
+"""A thread of the main interpreter runs a function of a sub-interpreter, which is busy, or sleeps.
+
+Input: busy, or sleep.
+Output: a line when it is there.
+"""
 
 import sys
 import threading

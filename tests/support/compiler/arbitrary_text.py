@@ -1,6 +1,9 @@
 """What holds for any text: it compiles or is refused with a located error and a tag, soon, and what compiles can run.
 
-Whatever compiles can be shown by -S.  In: bytes that claim to be D.  Out: nothing, or an AssertionError or the exception that a user would see.
+Whatever compiles can be shown by -S.
+
+Input: bytes that claim to be D.
+Output: nothing, or an AssertionError or the exception that a user would see.
 """
 
 import glob

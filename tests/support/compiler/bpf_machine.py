@@ -1,7 +1,8 @@
 """A machine for compiled programs: the core's interpreter, with events made up by the test.
 
-In: a program.Program.  Out: the records that its clauses emit, decoded or as text, and its maps.
-The interpreter and the formatter are compiled once a run from c/; nothing of them needs to be built.
+Input: a program.Program.
+Output: the records that its clauses emit, decoded or as text, and its maps. The interpreter and
+the formatter are compiled once a run from c/; nothing of them needs to be built.
 """
 
 import ctypes

@@ -1,6 +1,7 @@
 """The D scripts of tests/dlang/cases, and how what they do is written down (in the .r file beside each).
 
-In: tst/TOPIC/tst.WHAT.d, which do what the real dtrace did with them; err/TOPIC/err.D_TAG.WHAT.d, which do not compile.
+Input: tst/TOPIC/tst.WHAT.d, which do what the real dtrace did with them;
+err/TOPIC/err.D_TAG.WHAT.d, which do not compile.
 """
 
 import glob

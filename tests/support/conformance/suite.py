@@ -1,7 +1,8 @@
 """What a test of DTrace's own suite (Debian's package dtrace-tests) says about itself, by the conventions of its
 runtest.sh.
 
-In: the suite's folder and a test's path in it (`test/unittest/aggs/tst.avg.d`). Out: Case.
+Input: the suite's folder and a test's path in it (`test/unittest/aggs/tst.avg.d`).
+Output: Case.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A second reader of recordings, made from docs/internals/recording-format.md alone: what that page says must be enough.
 
-In: the bytes of a recording.  Out: its events as lines, as replay_main.c prints them.
+Input: the bytes of a recording.
+Output: its events as lines, as replay_main.c prints them.
 """
 
 import struct

@@ -1,6 +1,7 @@
 """Recordings as a host could make them up (docs/internals/recording-format.md): whatever they say is well-formed.
 
-In: who fires, where, when.  Out: bytes, block by block.
+Input: who fires, where, when.
+Output: bytes, block by block.
 """
 
 import struct

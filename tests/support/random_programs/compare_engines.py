@@ -1,7 +1,7 @@
 """Runs a random program by several engines, and finds the clauses of which they print different things.
 
-Always: a clause's text stands alone on its line, so that one which is refused, or whose code the kernel refuses to the
-real dtrace, is taken out and told, and the others are compared.
+- A clause's text stands alone on its line, so that one which is refused, or whose code the kernel
+  refuses to the real dtrace, is taken out and told, and the others are compared.
 """
 
 import collections

@@ -1,6 +1,7 @@
 """What random programs contained, as a table: docs for people, and the test's proof that nothing was left out.
 
-In: the Counter of random_values.Values, what was compared.  Out: Markdown, with the runs that runs.tsv keeps.
+Input: the Counter of random_values.Values, what was compared.
+Output: Markdown, with the runs that runs.tsv keeps.
 """
 
 import csv

@@ -1,9 +1,13 @@
 """Random D programs of numbered clauses.
 
-In: a random.Random and a Counter.  Out: Program: its head, then one line a clause.  Always: what a clause shows begins
-with `#N|`, so that differences have a place; a clause reads only variables that the first clause has set, and its
-own.  The clauses are BEGIN's and END's; or, where there are events, of the probes that fires.py fires one after the other, a few
-of each: the real dtrace makes one eBPF program of all clauses of a probe, and the kernel takes no large ones.
+Input: a random.Random and a Counter.
+Output: Program: its head, then one line a clause.
+
+- What a clause shows begins with `#N|`, so that differences have a place; a clause reads only
+  variables that the first clause has set, and its own. The clauses are BEGIN's and END's; or,
+  where there are events, of the probes that fires.py fires one after the other, a few of each:
+  the real dtrace makes one eBPF program of all clauses of a probe, and the kernel takes no large
+  ones.
 """
 
 from pydtrace.program import d_types as t

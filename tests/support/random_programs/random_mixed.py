@@ -1,8 +1,10 @@
 """Random clauses of what else a D program has: forms of constants, characters of strings, arrays of char, `?:` with NULL,
 enumerators below 0, bit-fields of any base, several aggregations printed together, increments of distributions.
 
-In: a Generator, of which this is a part.  Out: the lines of a clause.  Always: a clause sets what it shows of the
-variables that these clauses share.
+Input: a Generator, of which this is a part.
+Output: the lines of a clause.
+
+- A clause sets what it shows of the variables that these clauses share.
 """
 
 DECLARATIONS = """\

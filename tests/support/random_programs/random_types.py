@@ -1,9 +1,12 @@
 """Random clauses of types that a script makes itself: bit-fields, structs, unions, typedefs, enumerations, translators,
 inlines, arrays, and the script's own arguments.
 
-In: a Generator, of which this is a part.  Out: the lines of a clause.  Always: a clause sets what it shows of the
-variables that these clauses share.  Not written, since the real dtrace is at fault there: a store into a bit-field
-through a pointer, and a translator of memory of alloca().
+Input: a Generator, of which this is a part.
+Output: the lines of a clause.
+
+- A clause sets what it shows of the variables that these clauses share. Not written, since the
+  real dtrace is at fault there: a store into a bit-field through a pointer, and a translator of
+  memory of alloca().
 """
 
 DECLARATIONS = """\

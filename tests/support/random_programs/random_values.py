@@ -1,8 +1,11 @@
 """Random well-typed D expressions.
 
-In: a random.Random and a Counter of what was written so far.  Out: (text, type) of integers, texts of strings.
-Always: of the things that could come next, those that came in the fewest clauses come most often, so that the coverage
-table fills evenly; nothing is written in which we differ from dtrace on purpose (docs/internals/program.md, "Integers").
+Input: a random.Random and a Counter of what was written so far.
+Output: (text, type) of integers, texts of strings.
+
+- Of the things that could come next, those that came in the fewest clauses come most often, so
+  that the coverage table fills evenly; nothing is written in which we differ from dtrace on
+  purpose (docs/internals/program.md, "Integers").
 """
 
 from pydtrace.program import d_types as t

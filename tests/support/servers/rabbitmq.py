@@ -1,10 +1,12 @@
 """RabbitMQ as Debian installs it, where nothing else sees it: for the recipe in docs/guide/erlang.md.
 
-In: shell commands as a reader types them, on Debian's paths, with pyusdt in /opt/pyusdt. Out: harness.Run.
+Input: shell commands as a reader types them, on Debian's paths, with pyusdt in /opt/pyusdt.
+Output: harness.Run.
 
-Always holds: the broker has files, pids, ports and a host name of its own, in namespaces, so the machine's own broker (if
-it has one) is never touched, and the end of the first process takes all others with it. There is no systemd: `systemctl`
-is a script that starts the server by Debian's command and waits for it, as a unit of Type=notify does.
+- The broker has files, pids, ports and a host name of its own, in namespaces, so the machine's
+  own broker (if it has one) is never touched, and the end of the first process takes all others
+  with it. There is no systemd: `systemctl` is a script that starts the server by Debian's command
+  and waits for it, as a unit of Type=notify does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls step() for as long as it is told to on its standard input, busily, so that a sampler has something to see.
 
-Out: its process id, then as vm_guests/counting.py.
+Output: its process id, then as vm_guests/counting.py.
 """
 
 import os
