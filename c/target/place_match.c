@@ -128,7 +128,7 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
     return pyusdt_core.flight ? lookup.sessions | 1ull << PYUSDT_FLIGHT_SLOT : lookup.sessions;
 }
 
-/* ---- a name that was meant ---- */
+/* ---- a name that was probably intended ---- */
 
 #define NEAR_MAX 40 /* characters of names that are compared */
 
@@ -162,7 +162,7 @@ static uint32_t edit_distance(const char *one, uint32_t n, const char *other, ui
     return rows[n % 3][m];
 }
 
-/* Whether the name differs from the requested one, but is probably meant: nearly the same, or the
+/* Whether the name differs from the requested one, but was probably intended: nearly the same, or the
  * same within a class. */
 static bool is_near(const char *asked, const char *name)
 {

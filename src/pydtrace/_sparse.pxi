@@ -89,5 +89,5 @@ cdef class Sparse:
         memset(to, 0, (self.head + self.buckets) * sizeof(int64_t))
         memcpy(to, words, self.head * sizeof(int64_t))
         for i in range(self.head, len(sparse) // <Py_ssize_t>sizeof(int64_t), 2):
-            to[self.head + <Py_ssize_t>words[i]] += words[i + 1]  # a stranger may name one twice
+            to[self.head + <Py_ssize_t>words[i]] += words[i + 1]  # an untrusted process may name one twice
         return made

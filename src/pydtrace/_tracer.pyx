@@ -37,7 +37,7 @@ cdef int put(char *to, size_t size, text) except -1:
 
 
 cdef object text(const char *name):
-    """A name that a stranger may have given."""
+    """A name that may come from an untrusted process."""
     return name.decode("utf-8", "replace")
 
 

@@ -53,7 +53,7 @@ class RecordQueue(Sink):
     record, which does not wait then.
 
     over: nothing more comes; error: what ended the tracing early; printed: the last texts of printa(); final: {index of a
-    map: what the aggregation held at the end}; listener: called when there is news, in the driving thread.
+    map: what the aggregation held at the end}; listener: called when something has come, in the driving thread.
     """
 
     def __init__(

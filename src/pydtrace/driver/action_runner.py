@@ -98,7 +98,7 @@ class ActionRunner:
             self.report_error(record, f'couldn\'t freopen "{name}": {error.strerror}')
 
     def send_signal(self, number: int, record: bytes) -> None:
-        """The process may have gone on since, or have ended, and another may have its id.  A stranger's file may say -1, which is
+        """The process may have gone on since, or have ended, and another may have its id.  An untrusted file may say -1, which is
         everybody."""
         pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
         when = struct.unpack_from("=Q", record, p.RECORD_TIME)[0]

@@ -121,7 +121,7 @@ class NoPyusdt(EngineError):
 class Targets:
     """What to trace.  pids: processes that run; command: process.command.Command that waits for go(), or
     None; neither: every process of the user, those to come as well.  only: no other process is traced; else the
-    probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and strangers as well.
+    probe descriptions tell: pyusdt$target is one process, pyusdt* all, forked children and unrelated processes as well.
     allowed: {pid: when it began, as identity.start_ticks() says} of these processes where a policy bounds what is read: no
     probe fires in another process, whatever its provider, and nothing but their own memory is read; None: no policy.
     children: with `only`, the descendants of those that were named are traced, too."""

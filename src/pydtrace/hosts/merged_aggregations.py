@@ -35,7 +35,7 @@ class NumberValues:
         self._pack = struct.Struct(f"={self._size}q").pack
 
     def check_words(self, words: Any) -> Sequence[int]:
-        """words, maybe a stranger's.  ValueError: too many, no integers, more than 64 bits, less than no data points."""
+        """words, perhaps untrusted.  ValueError: too many, no integers, more than 64 bits, less than no data points."""
         try:
             self._pack(*words)
             if words[0] >= 0:

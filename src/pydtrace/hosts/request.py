@@ -137,7 +137,7 @@ def list_leaves(tree: Any) -> list[str]:
 
 
 def _check_tree(tree: Any, levels: int) -> Any:
-    """Such a tree of a stranger's; BadHostList."""
+    """Such a tree, untrusted; BadHostList."""
     if tree and isinstance(tree, list):
         return [hostlist.check_host_name(name) for name in tree]
     if tree and isinstance(tree, dict) and levels:
@@ -162,7 +162,7 @@ def _make_tree(tiers: Sequence[list[str]], names: list[str]) -> Any:
 
 
 def relay_request(asked: Mapping[str, Any], forward: Callable[[bytes, int, int], None]) -> Request:
-    """Of what script_for() gave, maybe of a stranger, what the relay asks its own hosts.  BadHostList, KeyError, TypeError."""
+    """Of what script_for() gave, perhaps untrusted, what the relay asks its own hosts.  BadHostList, KeyError, TypeError."""
     behind, via = _check_tree(asked["hosts"], _MAX_LEVELS), [*map(str, asked["via"])]
     if len(list_leaves(behind)) > hostlist.MAX_HOSTS or not via:
         raise hostlist.BadHostList("too many hosts, or no way to them")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_ATTEMPTS = 64  # a moment's patience for stacks that move
+_ATTEMPTS = 64  # how long stacks that move are read again
 MAX_NAME_CHARACTERS = (
     1 << 24
 )  # characters, lest a process that shows many deep stacks of long names fills memory

@@ -262,7 +262,7 @@ class Supervisor:
             _report_line(script.name, script.handle_exit(script.process.wait()))
 
 
-# --- what is believed ------------------------------------------------------------------------
+# --- which files are trusted ------------------------------------------------------------------------
 
 
 def _check_trusted(path: str, found: os.stat_result) -> None:

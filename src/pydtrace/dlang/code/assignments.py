@@ -79,7 +79,7 @@ def _emit_element_assign(g: Emitter, target: Element, value: ast.Expr) -> None:
 
 
 def _emit_string_assign(g: Emitter, target: StringSlot, value: ast.Expr) -> None:
-    """To a scalar.  What may fault is evaluated aside first: a fault leaves the variable as it was."""
+    """To a scalar.  What may fault is evaluated in scratch memory first: a fault leaves the variable as it was."""
     if constant_value(value) == 0:
         emit_null(g, target)
     elif type(value) is ast.StrLit and not target.in_globals:

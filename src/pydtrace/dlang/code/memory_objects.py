@@ -503,7 +503,7 @@ def _store_scalar(g: Emitter, target: ast.Expr, kept: Temp) -> None:
 
 
 def _assign_bytes(g: Emitter, target: ast.Expr, value: ast.Expr) -> None:
-    """A struct, a union, or a string inside of one: made aside first, then copied."""
+    """A struct, a union, or a string inside of one: made in scratch memory first, then copied."""
     size = t.embedded_size(target.type)
     room = (size + 7) & ~7
     aside = g.alloc_scratch(max(room, g.layout.string_size if target.type.is_string else 0))

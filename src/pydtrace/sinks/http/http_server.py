@@ -148,7 +148,7 @@ class Server(http.server.ThreadingHTTPServer):
                 self.connection_cost.add_seconds(who, time.thread_time())
 
     def handle_error(self, *_: Any) -> None:
-        """Who broke off is no news."""
+        """A broken connection is not reported."""
 
 
 def _is_address(name: str) -> bool:
