@@ -10,8 +10,6 @@ import struct
 
 from pydtrace.program import d_types as t
 
-from .hexdump import format_hexdump
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,3 +210,17 @@ def _format_column(text: bytes) -> bytes:
 
 def _is_printable(text: bytes) -> bool:
     return all(32 <= byte <= 126 or 7 <= byte <= 13 for byte in text)
+
+
+def format_hexdump(data: bytes) -> bytes:
+    """A table of bytes in hexadecimal and as characters; pyusdt_text_dump() is the same in C."""
+    digits = b"0123456789abcdef"
+    lines = [
+        b"\n" + 11 * b" " + b"".join(b"  %c" % digit for digit in digits) + b"  " + digits + b"\n"
+    ]
+    for at in range(0, len(data), 16):
+        part = data[at : at + 16]
+        shown = bytes(byte if 32 <= byte <= 126 else 46 for byte in part)
+        line = b"".join(b" %02x" % byte for byte in part)
+        lines.append(b"     %5x:%-48b  %b\n" % (at, line, shown))
+    return b"".join(lines)

@@ -71,7 +71,7 @@ class TraceMem(Action):
         return [make_memory_field(*action.data)]
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
-        from pydtrace.dtrace_text.hexdump import format_hexdump
+        from pydtrace.dtrace_text.aggregation_text import format_hexdump
 
         memory, *most = action.data
         shown = read_integer(most[0], record) if most else -1

@@ -16,7 +16,7 @@ import signal
 import time
 
 from pydtrace.bpf import syscalls
-from pydtrace.bpf.helper_numbers import GET_CURRENT_PID_TGID, MAP_UPDATE_ELEM, SEND_SIGNAL
+from pydtrace.bpf.helpers import GET_CURRENT_PID_TGID, MAP_UPDATE_ELEM, SEND_SIGNAL
 from pydtrace.bpf.insn import (
     R0,
     R1,

@@ -15,7 +15,7 @@ import signal
 import struct
 
 from pydtrace.bpf import syscalls
-from pydtrace.bpf.helper_numbers import (
+from pydtrace.bpf.helpers import (
     MAP_DELETE_ELEM,
     MAP_LOOKUP_ELEM,
     MAP_UPDATE_ELEM,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from pydtrace.bpf import syscalls
-from pydtrace.bpf.helper_numbers import (
+from pydtrace.bpf.helpers import (
     MAP_DELETE_ELEM,
     MAP_LOOKUP_ELEM,
     MAP_UPDATE_ELEM,

@@ -17,7 +17,7 @@ atomic exchange, since firings of other tasks can do so at any time.
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import (
+from pydtrace.bpf.helpers import (
     GET_ATTACH_COOKIE,
     GET_CURRENT_COMM,
     GET_CURRENT_PID_TGID,

@@ -10,7 +10,7 @@ the storage of a string is three calls deep: 35 ns, where 32 stores take 3 ns (x
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import PROBE_READ_KERNEL
+from pydtrace.bpf.helpers import PROBE_READ_KERNEL
 from pydtrace.bpf.insn import (
     PSEUDO_MAP_FD,
     R1,

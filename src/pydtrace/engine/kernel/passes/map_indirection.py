@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from pydtrace.bpf.helper_numbers import MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM
+from pydtrace.bpf.helpers import MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM
 from pydtrace.bpf.insn import (
     PSEUDO_MAP_FD,
     PSEUDO_MAP_VALUE,

@@ -12,8 +12,7 @@ import os
 import struct
 
 from pydtrace.bpf import syscalls
-from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK, MAP_LOOKUP_ELEM
-from pydtrace.bpf.helpers import HELPERS
+from pydtrace.bpf.helpers import GET_CURRENT_TASK, HELPERS, MAP_LOOKUP_ELEM
 from pydtrace.bpf.insn import (
     R0,
     R1,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK, PROBE_READ_USER
+from pydtrace.bpf.helpers import GET_CURRENT_TASK, PROBE_READ_USER
 from pydtrace.bpf.insn import (
     R0,
     R1,

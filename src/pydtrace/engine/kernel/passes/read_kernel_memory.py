@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK_BTF, PROBE_READ_KERNEL, TASK_PT_REGS
+from pydtrace.bpf.helpers import GET_CURRENT_TASK_BTF, PROBE_READ_KERNEL, TASK_PT_REGS
 from pydtrace.bpf.insn import R0, R1, R2, R3, R10, alu_imm, call, load, mov, mov_imm, store
 
 TYPE_CHECKING = False

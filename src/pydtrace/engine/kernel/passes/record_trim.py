@@ -10,7 +10,7 @@ bytes; the rest of the record follows.
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import PROBE_READ_KERNEL, RINGBUF_OUTPUT
+from pydtrace.bpf.helpers import PROBE_READ_KERNEL, RINGBUF_OUTPUT
 from pydtrace.bpf.insn import (
     R0,
     R1,

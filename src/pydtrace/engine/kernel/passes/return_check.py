@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from pydtrace.bpf.helper_numbers import (
+from pydtrace.bpf.helpers import (
     GET_ATTACH_COOKIE,
     GET_CURRENT_PID_TGID,
     MAP_DELETE_ELEM,

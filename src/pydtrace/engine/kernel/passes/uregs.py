@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK
+from pydtrace.bpf.helpers import GET_CURRENT_TASK
 from pydtrace.bpf.insn import R0, R7, R8, call, mov, store
 from pydtrace.engine.kernel.probes.raw_tracepoints import KernelInfo
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from pydtrace.bpf.helper_numbers import GET_CURRENT_PID_TGID, GET_CURRENT_TASK, PROBE_READ_KERNEL
+from pydtrace.bpf.helpers import GET_CURRENT_PID_TGID, GET_CURRENT_TASK, PROBE_READ_KERNEL
 from pydtrace.bpf.insn import (
     R0,
     R1,

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 
-from pydtrace.bpf.helper_numbers import GET_CURRENT_TASK
-from pydtrace.bpf.helpers import HELPERS
+from pydtrace.bpf.helpers import GET_CURRENT_TASK, HELPERS
 from pydtrace.bpf.insn import (
     R0,
     R1,

@@ -15,7 +15,7 @@ program requests what is missing.
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import (
+from pydtrace.bpf.helpers import (
     KTIME_GET_NS,
     LOOP,
     MAP_LOOKUP_ELEM,

@@ -14,7 +14,7 @@ function, which the verifier checks once.
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import (
+from pydtrace.bpf.helpers import (
     GET_CURRENT_TASK,
     KTIME_GET_NS,
     LOOP,

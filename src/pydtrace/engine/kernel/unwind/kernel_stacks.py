@@ -6,7 +6,7 @@ Python (bpf_python_unwinder.py).
 
 from __future__ import annotations
 
-from pydtrace.bpf.helper_numbers import GET_STACK, PROBE_READ_KERNEL, PROBE_READ_USER
+from pydtrace.bpf.helpers import GET_STACK, PROBE_READ_KERNEL, PROBE_READ_USER
 from pydtrace.bpf.insn import (
     R0,
     R1,
