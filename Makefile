@@ -9,7 +9,7 @@ SOURCES := $(wildcard setup.py pyproject.toml requirements-dev.txt include/*.d i
 BUILT := .venv/built
 PYTEST := $(VENV)/python -m pytest -q
 # A test that hangs is one that fails, by its name.
-SHORT := $(PYTEST) --timeout 300 -n 3 --dist loadgroup
+WORKERS := $(PYTEST) --timeout 300 -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help build nif packages demo test test-more test-units test-long pictures bench bench-pythons lint sanitize clean
@@ -34,13 +34,13 @@ demo: build ## trace the example web server through 2,000 requests and print its
 
 # Three workers on two processors: the tests wait for about a third of their time.
 test: packages build ## the quick tests (at most six minutes on two quiet cores)
-	$(SHORT) -m "not long and not more" tests
+	$(WORKERS) -m "not long and not more" tests
 
 test-more: packages build ## the tests that are slow and rarely fail (some twelve minutes)
-	$(SHORT) -m "more and not long" tests
+	$(WORKERS) -m "more and not long" tests
 
 test-units: build ## the unit tests: no package of the system, no root
-	$(SHORT) -m "not long" tests/unit
+	$(WORKERS) -m "not long" tests/unit
 
 test-long: packages build ## kill loops, fuzzing and exhaustive checks (hours)
 	$(PYTEST) -m long tests
@@ -62,7 +62,7 @@ lint: build ## ruff, mypy, both formatters, gcc's and clang's warnings
 	.ci/lint-c
 
 sanitize: build ## the C core's tests under ASan, UBSan and TSan
-	$(SHORT) --sanitize tests/c
+	$(PYTEST) --timeout 300 -m "not long" --sanitize tests/c
 
 clean: ## remove what was built (.venv stays until `rm -rf .venv`)
 	rm -rf build c/generated src/py*/*.so src/*.egg-info $(BUILT)
