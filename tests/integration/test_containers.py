@@ -172,7 +172,8 @@ def test_what_can_not_be_entered_is_told(host):
     hidden, other = host.process("mounts", setup, PYUSDT_RUNDIR="/mnt/run")
     tracer = host.trace()
     harness.wait_until(lambda: fire(first, 1) == 100)
-    assert [fire(first), fire(hidden)] == [100, 0]
+    assert fire(first) == 100
+    fire(hidden)  # another worker's tracer may have its probes on
     counts, err = ended(tracer)
     assert counts == {pid: 100} and f"process {other} of uid 0 can not be traced" in err, err
 
@@ -203,9 +204,10 @@ def test_strangers_are_told_of_once_and_only_where_they_are_meant(host):
 def test_one_that_is_named(host, setup):
     """$target is its pid on the host, where it was named, though it is another one where it runs."""
     process, pid = host.process("pids", setup)
-    assert fire(host.process("pids")[0], 1) == 0
+    other, _ = host.process("pids")
     tracer = host.trace("-p", pid, script=COUNT.replace("pyusdt*", "pyusdt$target"))
     assert fire(process) == 100
+    fire(other)
     counts, err = ended(tracer)
     assert counts == {pid: 100}, err
 

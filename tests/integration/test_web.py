@@ -62,7 +62,7 @@ def check_page(browser, *expected):
         drawn.buckets.forEach((bucket, y) => {
             const line = context.getImageData(0, y, map.width, 1).data, seen = [];
             for (let x = 0; x < map.width; x++) if (line[4 * x + 3]) seen.push([...line.slice(4 * x, 4 * x + 3)].join());
-            rows[panels.get('lat').told.buckets[bucket]] = seen;
+            rows[panels.get('lat').plain.buckets[bucket]] = seen;
         });
         return rows;""")
     assert set(rows) == {str(16 << i) for i in range(9)}
@@ -432,7 +432,7 @@ def check_scrolling(browser):
     )
     assert 120 < longest <= 600 and 590 <= browser.execute_script("return state.intervals") <= 610
     shown = """const {drawn} = panels.get('lat'), seen = {};
-        drawn.buckets.forEach((bucket, y) => { const sum = drawn.counts[y].reduce((a, b) => a + b, 0); if (sum) seen[panels.get('lat').told.buckets[bucket]] = sum; });
+        drawn.buckets.forEach((bucket, y) => { const sum = drawn.counts[y].reduce((a, b) => a + b, 0); if (sum) seen[panels.get('lat').plain.buckets[bucket]] = sum; });
         return seen;"""
     assert browser.find_element("id", "time").is_displayed()
     latest = browser.execute_script(shown)
