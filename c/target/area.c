@@ -246,7 +246,8 @@ bool pyusdt_ring_add_pages(struct pyusdt_slot *slot, struct pyusdt_ring *ring)
     if (!called)
         return false; /* as many threads as there are stacks make pages just now */
     if (page_request.r == 0) {
-        ring->usable += page_request.more;
+        /* another thread sums the rings' bytes meanwhile (head_room.c) */
+        __atomic_store_n(&ring->usable, ring->usable + page_request.more, __ATOMIC_RELAXED);
         return true;
     }
     ring->retry_at = now + PYUSDT_CHECK_NS;
