@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydtrace._tracer import find_rundir
 
+from pydtrace._tracer import find_rundir
 from tests.support import harness
 
 pytestmark = [

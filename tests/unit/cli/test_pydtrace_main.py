@@ -8,8 +8,8 @@ import sys
 from importlib.metadata import version
 
 import pytest
-from pydtrace._tracer import BUILD
 
+from pydtrace._tracer import BUILD
 from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.cli.pydtrace.main import command_words
 from pydtrace.cli.pydtrace.usage import usage_text

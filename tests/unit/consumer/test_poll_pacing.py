@@ -1,6 +1,7 @@
 """How long the embedded consumer sleeps between two looks."""
 
 import pytest
+
 from pydtrace._tracer import LONGEST_SLEEP, SHORTEST_SLEEP, Pace
 
 SHORTEST, LONGEST = SHORTEST_SLEEP / 1e9, LONGEST_SLEEP / 1e9

@@ -5,9 +5,9 @@ import contextlib
 import os
 
 import pytest
-from pydtrace._tracer import Session
 
 import pyusdt
+from pydtrace._tracer import Session
 
 
 class Counting:
