@@ -388,10 +388,9 @@ def _find_preempt_kfuncs() -> tuple[int, int] | None:
             btf = file.read()
     except OSError:
         return None
-    ids = tuple(
-        _tracer.btf_function(btf, name) for name in ("bpf_preempt_disable", "bpf_preempt_enable")
-    )
-    return ids if all(ids) else None
+    disable = _tracer.btf_function(btf, "bpf_preempt_disable")
+    enable = _tracer.btf_function(btf, "bpf_preempt_enable")
+    return (disable, enable) if disable and enable else None
 
 
 # --- adding up what the CPUs have ---------------------------------------------------------------

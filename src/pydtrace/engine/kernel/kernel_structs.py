@@ -52,10 +52,9 @@ class KernelBtf:
             return None
         return found
 
-    def struct_size(self, structure: str) -> int:
-        """Of a struct, in bytes.  Raises OSError where the kernel has no type information."""
-        found: int = _tracer.btf_size(self.read_btf(), structure)
-        return found
+    def struct_size(self, structure: str) -> int | None:
+        """Of a struct, in bytes; None where there is none of this name.  Raises OSError where the kernel has no type information."""
+        return _tracer.btf_size(self.read_btf(), structure)
 
     def find_type(self, kind: int, name: str) -> int | None:
         """The id of a type; None where this kernel has none of the kind and name, or does not say."""
