@@ -20,6 +20,7 @@ import os
 
 try:
     from ._core import (
+        MARK,  # noqa: F401 - whose package this is: pydtrace/__init__.py, vm/start/load_provider.py
         Probe,
         available,
         flight,
@@ -41,6 +42,12 @@ except ModuleNotFoundError as error:
         "run `make build` in pyusdt's sources, or `pip install .` there for this interpreter",
         name=error.name,
     ) from None
+except ImportError as error:
+    raise ImportError(
+        f"{error}: pyusdt/__init__.py is of another version, or of another project: "
+        "`pip uninstall pyusdt pydtrace`, then install pydtrace",
+        name=error.name,
+    ) from error
 
 TYPE_CHECKING = False  # type checkers take it for True; typing itself need not be imported
 if TYPE_CHECKING:

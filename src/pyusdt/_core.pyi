@@ -969,6 +969,7 @@ ProbeName: TypeAlias = Literal[
     "user_trace-n950",
 ]
 
+MARK: str
 tag_variable: ContextVar[bytes | None]
 task_numbers: Mapping[int, tuple[bytes, object]]  # of asyncio tasks, by their addresses
 

@@ -7,6 +7,10 @@ The functions that fire, and the tags, are in _core_c/module_methods.c.
 import os
 import sys
 
+# Whose package pyusdt is: the index has another of this name. vm/start/load_provider.py looks for
+# these bytes in the extension's file.
+MARK = "the pyusdt of the distribution pydtrace"
+
 
 cdef void publish() noexcept:
     """Make the process traceable; without a run directory probes work for USDT tracers only."""

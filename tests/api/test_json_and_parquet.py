@@ -122,7 +122,7 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path):
         check=False,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
-    assert (done.returncode, "pip install pyusdt[parquet]" in done.stderr) == (1, True)
+    assert (done.returncode, "pip install 'pydtrace[parquet]'" in done.stderr) == (1, True)
 
 
 ODD = r"""

@@ -300,6 +300,6 @@ def test_without_perfetto(tmp_path):
     )
     assert (result.status, result.stderr) == (
         1,
-        "dtrace: --perfetto needs perfetto: pip install pyusdt[perfetto]; --chrome needs nothing\n",
+        "dtrace: --perfetto needs perfetto: pip install 'pydtrace[perfetto]'; --chrome needs nothing\n",
     )
     assert os.listdir(tmp_path) == ["perfetto.py"] or not path.exists()

@@ -47,7 +47,7 @@ def build(python: str, folder, url: str = "") -> str:
         env={**os.environ, "PYUSDT_URL": url},
     )
     assert made.status == 0, made
-    (wheel,) = glob.glob(str(folder / "made" / "pyusdt-*.whl"))
+    (wheel,) = glob.glob(str(folder / "made" / "pydtrace-*.whl"))
     auditwheel = os.path.join(os.path.dirname(sys.executable), "auditwheel")
     environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
     repaired = harness.run(
@@ -56,7 +56,7 @@ def build(python: str, folder, url: str = "") -> str:
         env=environment,
     )
     assert repaired.status == 0, repaired
-    (wheel,) = glob.glob(str(folder / "repaired" / "pyusdt-*.whl"))
+    (wheel,) = glob.glob(str(folder / "repaired" / "pydtrace-*.whl"))
     assert "manylinux" in wheel, wheel
     return wheel
 
@@ -131,7 +131,7 @@ def check_metadata(wheel: str) -> None:
     named = {
         extra
         for line in Path(harness.ROOT, "docs").rglob("*.md")
-        for extra in re.findall(r"pyusdt\[(\w+)\]", line.read_text())
+        for extra in re.findall(r"pydtrace\[(\w+)\]", line.read_text())
     }
     assert named <= set(told.get_all("Provides-Extra")), "the documentation names others"
     check_rendering(wheel)
@@ -271,7 +271,7 @@ def source_distribution(tmp_path_factory) -> str:
         timeout=600,
     )
     assert made.status == 0, made
-    (path,) = glob.glob(str(folder / "pyusdt-*.tar.gz"))
+    (path,) = glob.glob(str(folder / "pydtrace-*.tar.gz"))
     check_rendering(path)
     return path
 

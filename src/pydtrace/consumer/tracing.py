@@ -612,7 +612,7 @@ class Tracing(Block):
         """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
         (docs/guide/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.
 
-        Needs prometheus_client (`pip install pyusdt[prometheus]`).  Raises ValueError for a line that is wrong, RuntimeError where
+        Needs prometheus_client (`pip install 'pydtrace[prometheus]'`).  Raises ValueError for a line that is wrong, RuntimeError where
         this tracing has one already.
         """
         from pydtrace.sinks.metrics.metric_config import MetricConfigError

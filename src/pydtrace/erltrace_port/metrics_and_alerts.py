@@ -46,7 +46,7 @@ class MetricsKeeper(Sink):
             from pydtrace.sinks.metrics import prometheus_model
         except ImportError:
             raise EngineError(
-                "metrics need prometheus_client: pip install pyusdt[prometheus]"
+                "metrics need prometheus_client: pip install 'pydtrace[prometheus]'"
             ) from None
         self._metrics, self._info = prometheus_model.make_metrics, info
         try:

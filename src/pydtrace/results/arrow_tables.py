@@ -36,7 +36,7 @@ def import_pyarrow(extra: str = "notebook") -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise MissingPackage(f"a table needs pyarrow: pip install pyusdt[{extra}]") from None
+        raise MissingPackage(f"a table needs pyarrow: pip install 'pydtrace[{extra}]'") from None
     return pyarrow
 
 

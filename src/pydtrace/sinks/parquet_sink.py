@@ -57,7 +57,7 @@ class ParquetSink(OutputSink):
             import pyarrow
             import pyarrow.parquet
         except ImportError:
-            raise EngineError("--parquet needs pyarrow: pip install pyusdt[parquet]") from None
+            raise EngineError("--parquet needs pyarrow: pip install 'pydtrace[parquet]'") from None
         self._arrow = pyarrow
         self._decoder = info.make_decoder(self.fault)
         self._columns = arrow_tables.value_columns(info.program)

@@ -31,8 +31,12 @@ sys.path = [each for each in sys.path if each]
 print('%d %d %s' % (sys.version_info[0], sys.version_info[1], getattr(sys, 'pypy_version_info', None) is None))
 from importlib import machinery, util
 print(machinery.EXTENSION_SUFFIXES[0])
-print(util.find_spec('pyusdt') is not None)
+spec = util.find_spec('pyusdt')
+names = {}
+exec(open(sys.argv[1]).read(), names)
+print(spec and ('ours' if names['has_mark'](spec) else spec.origin))
 """
+_LOAD_PROVIDER = os.path.join(os.path.dirname(__file__), "start", "load_provider.py")
 
 
 def find_interpreter_line(words: list[str]) -> list[str] | None:
@@ -106,7 +110,7 @@ def inspect_interpreter(name: str) -> Interpreter:
         return Interpreter()
     try:
         answer = subprocess.run(
-            [path, "-c", _QUESTION],
+            [path, "-c", _QUESTION, _LOAD_PROVIDER],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -114,7 +118,7 @@ def inspect_interpreter(name: str) -> Interpreter:
             text=True,
             errors="replace",
             check=False,
-        ).stdout.split()
+        ).stdout.split(maxsplit=4)
     except (OSError, subprocess.TimeoutExpired):
         return Interpreter()
     return _parse_answer(path, answer)
@@ -123,12 +127,15 @@ def inspect_interpreter(name: str) -> Interpreter:
 def _parse_answer(path: str, answer: list[str]) -> Interpreter:
     if len(answer) < 3 or not (answer[0] + answer[1]).isdigit():
         return Interpreter()
-    major, minor, has_pyusdt = int(answer[0]), int(answer[1]), answer[4:] == ["True"]
+    major, minor = int(answer[0]), int(answer[1])
+    package = answer[4].strip() if answer[4:] else "None"
     if answer[2] != "True" or (major, minor) < (3, OLDEST):
         return Interpreter(minor, f"{path} is no CPython 3.{OLDEST} or later, but {major}.{minor}")
     ours = os.path.exists(os.path.join(_HOME, f"_core{answer[3]}")) if answer[3:] else False
-    if has_pyusdt or ours:
+    if package == "ours" or (package == "None" and ours):
         return Interpreter(minor)
+    if package != "None":
+        return Interpreter(minor, f"the package pyusdt of {path} is another project's: {package}")
     return Interpreter(
         minor,
         f"{path} is CPython 3.{minor}, and this pyusdt is for 3.{sys.version_info[1]}: "

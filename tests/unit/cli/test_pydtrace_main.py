@@ -46,7 +46,7 @@ def test_help_lists_dtrace_s_options_and_ours():
 
 def test_version_is_ours_and_that_of_d():
     shown = f"pyusdt {BUILD}, D 2.0.7\n"
-    assert BUILD.startswith(version("pyusdt"))
+    assert BUILD.startswith(version("pydtrace"))
     assert run("--version") == (0, shown, "")
     assert run("-V") == (0, "dtrace: D 2.0.7\n", "")
 

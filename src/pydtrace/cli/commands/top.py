@@ -379,7 +379,7 @@ def run_screen(interval: float) -> None:
         from rich.live import Live
     except ImportError:
         raise ScreenUnavailable(
-            "a screen needs rich: pip install pyusdt[live]; --once prints a table without it"
+            "a screen needs rich: pip install 'pydtrace[live]'; --once prints a table without it"
         ) from None
     from pydtrace.sinks.live.terminal_sink import KeyReader
 

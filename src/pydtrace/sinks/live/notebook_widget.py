@@ -78,7 +78,7 @@ def make_widget(running: Any, interval: float, tracing: object) -> Any:
         import anywidget
         import traitlets
     except ImportError:
-        raise ImportError("t.live() needs anywidget: pip install pyusdt[notebook]") from None
+        raise ImportError("t.live() needs anywidget: pip install 'pydtrace[notebook]'") from None
 
     class Live(anywidget.AnyWidget):  # type: ignore[misc]
         _esm = SCRIPT

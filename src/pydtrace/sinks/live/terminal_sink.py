@@ -90,7 +90,7 @@ class TerminalSink(LiveSink):
         try:
             from .terminal_view import TerminalView
         except ImportError:
-            raise EngineError("--live needs rich: pip install pyusdt[live]") from None
+            raise EngineError("--live needs rich: pip install 'pydtrace[live]'") from None
         super().begin(info)
         self._keys = self._exit_stack.enter_context(
             KeyReader(sys.stdin.fileno() if sys.stdin else -1)

@@ -47,7 +47,7 @@ class MetricsSink(DtraceTextSink):
             from . import prometheus_model
         except ImportError:
             raise EngineError(
-                "--metrics needs prometheus_client: pip install pyusdt[prometheus]"
+                "--metrics needs prometheus_client: pip install 'pydtrace[prometheus]'"
             ) from None
         super().begin(info)
         try:

@@ -19,7 +19,7 @@ from typing import Any
 from pydtrace.engine import EngineError
 from pydtrace.sinks.http.bounded_http import MAX_ANSWER, BoundedResponse
 
-INSTALL_HINT = "{} needs OpenTelemetry's exporters: pip install pyusdt[otel]"
+INSTALL_HINT = "{} needs OpenTelemetry's exporters: pip install 'pydtrace[otel]'"
 TIMEOUT = 10.0  # s for one export
 _RESPONSES = {
     "metric": ("metrics", "ExportMetricsServiceResponse"),

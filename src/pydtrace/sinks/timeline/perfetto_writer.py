@@ -32,7 +32,7 @@ class PerfettoWriter:
             from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
         except ImportError:
             raise EngineError(
-                "--perfetto needs perfetto: pip install pyusdt[perfetto]; --chrome needs nothing"
+                "--perfetto needs perfetto: pip install 'pydtrace[perfetto]'; --chrome needs nothing"
             ) from None
         self._types, self._builder = TrackEvent, StreamingTraceProtoBuilder(file)
         self._described: set[int] = set()

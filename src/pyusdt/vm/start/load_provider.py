@@ -18,12 +18,34 @@ def is_of_environment(spec):
     return place in sys.path or place not in [os.path.abspath(each) for each in sys.path]
 
 
+def has_mark(spec):
+    """Whether this package pyusdt is of pydtrace, without running any of it: another project has the
+    name, too. The extension of ours has the mark, and its __init__.py imports that."""
+    folder = (spec.submodule_search_locations or [""])[0]
+    try:
+        extensions = [each for each in os.listdir(folder) if each[:6] == "_core."]
+        found = []
+        for name in ["__init__.py"] + extensions:
+            with open(os.path.join(folder, name), "rb") as file:
+                found.append(file.read())
+    except OSError:
+        return False
+    marked = [each for each in found[1:] if b"the pyusdt of the distribution pydtrace" in each]
+    return bool(marked) and b"MARK," in found[0]
+
+
 def load_pyusdt():
-    """The pyusdt of this environment; where it has none, the one that this file is part of."""
+    """The pyusdt of this environment; where it has none, the one that this file is part of. ImportError
+    where the environment has another project's pyusdt: the program may import it."""
     from importlib import util
 
-    if "pyusdt" in sys.modules or is_of_environment(util.find_spec("pyusdt")):
+    if "pyusdt" in sys.modules:
         return
+    spec = util.find_spec("pyusdt")
+    if is_of_environment(spec):
+        if has_mark(spec):
+            return
+        raise ImportError("its package pyusdt (%s) is another project's" % spec.origin)  # noqa: UP031
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     spec = util.spec_from_file_location(
         "pyusdt", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
