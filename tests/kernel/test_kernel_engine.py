@@ -290,7 +290,7 @@ def test_every_numbered_probe_at_once():
     out, err, _ = pydtrace(
         "-q",
         "-n",
-        "pyusdt*:::user_trace-n* { @[probename] = count(); @n = sum(arg2); }",
+        "pyusdt$target:::user_trace-n* { @[probename] = count(); @n = sum(arg2); }",
         "-c",
         f"{sys.executable} {program}",
     )

@@ -72,7 +72,8 @@ def test_times_are_those_of_the_program():
     for name in ("naps", "locked"):
         assert spent[name] * 0.5 < found[name] <= spent[name], (found, spent)
     assert found["naps"] >= 0.29 and found["locked"] >= 0.39
-    assert found["works"] >= found["naps"] + found["locked"]
+    # it begins to wait for each of them a little after that one has begun
+    assert found["works"] >= (found["naps"] + found["locked"]) * 0.98
 
 
 def test_those_that_wait_already(tmp_path):
