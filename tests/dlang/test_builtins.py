@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-import pyusdt
+import pydtrace
 from pydtrace.aggregation.int64 import pack_words
 from pydtrace.bpf.insn import R0, R1, mov_imm, store
 from pydtrace.dlang.builtins import ACTIONS, AGGREGATIONS, SUBROUTINES, VARIABLES
@@ -26,7 +26,7 @@ from pydtrace.results.aggregation_values import MergeError, unpack_value
 from pydtrace.sinks.erlang_terms_sink import make_rows, subtract_values
 from pydtrace.sinks.json_sink import make_value_members
 
-ROOT = os.path.dirname(pyusdt.__file__)
+ROOT = os.path.dirname(pydtrace.__file__)
 NAMES = {*ACTIONS, *AGGREGATIONS, *SUBROUTINES, *VARIABLES}
 
 
@@ -65,6 +65,7 @@ def test_no_other_file_compares_with_the_name_of_a_built_in():
                 lines = list(comparisons(file.read()))
             if lines:
                 found[name] = lines
+    assert os.path.exists(os.path.join(ROOT, "dlang", "builtins"))
     assert not found, "ask the row (dlang/builtins/action_base.py, row.py), not its name"
 
 

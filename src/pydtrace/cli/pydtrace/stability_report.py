@@ -28,9 +28,6 @@ _PRIVATE_ATTRIBUTES = (
     "Private",
     "Unknown",
 )  # functions, and the descriptions of all probes in the kernel
-_IN_KERNEL = frozenset(
-    ("syscall", "rawtp", "sdt", "proc", "sched", "io", "ip", "tcp", "udp", "lockstat")
-)
 _STATEMENT_ATTRIBUTES = ("Stable", "Common")
 _BUILTIN_NAMES = ("BEGIN", "END", "ERROR", "tick-", "profile-")
 
@@ -44,6 +41,12 @@ def _probe_attributes(description: Any, count: int) -> tuple[str, str]:
     if _is_pid(description.provider):
         return _PRIVATE_ATTRIBUTES
     return _BUILTIN_ATTRIBUTES if description.name.startswith(_BUILTIN_NAMES) else _USER_ATTRIBUTES
+
+
+def _is_in_kernel(provider: str) -> bool:
+    from pydtrace.engine.kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
+
+    return provider in (*PROVIDERS, RAW_PROVIDER, "syscall", "sdt", "lockstat")
 
 
 def _is_pid(provider: str) -> bool:
@@ -80,7 +83,7 @@ def format_probe_report(description: Any, signature: Any) -> str:
     )
     described = (
         _PRIVATE_ATTRIBUTES
-        if description.provider in _IN_KERNEL or _is_pid(description.provider)
+        if _is_in_kernel(description.provider) or _is_pid(description.provider)
         else (level, dependency)
     )
     text = _format_block("Probe Description Attributes", *described) + _format_block(
