@@ -94,7 +94,10 @@ def test_a_dump(stranger, environment):
 def test_the_question_to_another_interpreter(stranger):
     """That of the command of -c, which reads its environment as that does."""
     answer = subprocess.run(
-        [sys.executable, "-c", target_python._QUESTION], capture_output=True, text=True, check=True
+        [sys.executable, "-c", target_python._QUESTION, target_python._LOAD_PROVIDER],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert answer.split()[:3] == [str(sys.version_info[0]), str(sys.version_info[1]), "True"]
 
