@@ -87,7 +87,9 @@ class Host:
     def __init__(self, program, stands_still):
         self.program, self.changes_only_when_polled = program, stands_still
         self.machine = Machine(program)
-        self.deltas = AggregationDeltas(AggregationState(program, self, {}, AddressFormatter({})))
+        self.deltas = AggregationDeltas(
+            AggregationState(program, self, {}, lambda: AddressFormatter({}))
+        )
 
     def fire(self, value, number, text):
         self.machine.fire(

@@ -17,7 +17,6 @@ from pydtrace.process.identity import send_signal
 from pydtrace.program import program as p
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .address_symbolizer import AddressSymbolizer
 from .aggregation_state import AggregationState
 
 TYPE_CHECKING = False
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pydtrace.options import Options
     from pydtrace.program.program import Action, Program
 
+    from .address_symbolizer import AddressSymbolizer
     from .formatted_text import FormatRenderer
     from .sink import Sink
 
@@ -64,10 +64,25 @@ class ActionRunner:
 
     def __init__(self, program: Program, engine: Engine, sink: Sink, options: Options) -> None:
         self.program, self.engine, self.sink, self.options = program, engine, sink, options
-        self.symbols = AddressSymbolizer(options, engine.maps_of, engine.name_of, engine.code_of)
-        self.aggregates = AggregationState(program, engine, options, self.symbols)
+        self._symbols: AddressSymbolizer | None = None
+        self.aggregates = AggregationState(program, engine, options, lambda: self.symbols)
         self._format_renderer: FormatRenderer | None = None
         self.exit_status: int | None = None
+
+    @property
+    def symbols(self) -> AddressSymbolizer:
+        if self._symbols is None:
+            from .address_symbolizer import AddressSymbolizer  # few programs print addresses
+
+            engine = self.engine
+            self._symbols = AddressSymbolizer(
+                self.options, engine.maps_of, engine.name_of, engine.code_of
+            )
+        return self._symbols
+
+    def symbol_warnings(self) -> list[str]:
+        """Which addresses could not be named in time, each reported once."""
+        return self._symbols.warnings() if self._symbols else []
 
     @property
     def format_renderer(self) -> FormatRenderer:

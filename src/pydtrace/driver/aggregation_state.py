@@ -13,7 +13,7 @@ from pydtrace.program import d_types as t
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from pydtrace.dtrace_text.aggpack_text import TableStyle
@@ -26,17 +26,22 @@ if TYPE_CHECKING:
 
 
 class AggregationState:
-    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; symbols:
-    symbols.Symbols.
+    """program: dlang.program.Program; engine: its Engine; options: {name: value}, read at each use; find_symbols:
+    makes the AddressFormatter for the keys that are addresses, when it is first needed.
 
     departing: called with what clear() or trunc() is about to take away, None where nobody wants to know."""
 
     on_removal: Callable[[AggDef, Aggregation], None] | None = None
 
     def __init__(
-        self, program: Program, engine: Engine, options: Mapping[str, Any], symbols: Any = None
+        self,
+        program: Program,
+        engine: Engine,
+        options: Mapping[str, Any],
+        find_symbols: Callable[[], Any],
     ) -> None:
-        self.program, self.engine, self.options, self.symbols = program, engine, options, symbols
+        self.program, self.engine, self.options = program, engine, options
+        self._find_symbols = find_symbols
         self._grouped = {
             aggdef.ident: named
             for aggdef in program.aggregations
@@ -53,6 +58,12 @@ class AggregationState:
         )  # idents of aggregations without keys that had a value before clear()
         self._printed: set[int] = set()  # idents
 
+    def _symbols_for(self, aggdefs: Iterable[AggDef]) -> Any:
+        """None where none of them has keys that are addresses."""
+        return (
+            self._find_symbols() if any(each.ident in self._grouped for each in aggdefs) else None
+        )
+
     def find_definition(self, symbol: Any) -> AggDef:
         """The AggDef of a symbols.Aggregation."""
         return self._definitions[symbol.ident]
@@ -64,7 +75,7 @@ class AggregationState:
             found = [(b"", bytes(8 * aggdef.row.count_words(aggdef.params)))]
         if aggdef.ident not in self._grouped:
             return found
-        self.symbols.forget_representatives()
+        self._find_symbols().forget_representatives()
         return self._merge_alike(aggdef, found)
 
     def read_cpu_parts(self, aggdef: AggDef) -> list[tuple[int, dict[bytes, bytes]]]:
@@ -81,7 +92,7 @@ class AggregationState:
         """The entries, those that print alike as one."""
         from pydtrace.results.aggregation_values import pack_value, unpack_value
 
-        group = self.symbols.make_key_grouper(self._grouped[aggdef.ident])
+        group = self._find_symbols().make_key_grouper(self._grouped[aggdef.ident])
         found: dict[bytes, Any] = {}
         for key, value in entries:
             key, made = group(key), unpack_value(aggdef, value)
@@ -91,7 +102,10 @@ class AggregationState:
     def _remove_keys(self, aggdef: AggDef, keys: list[bytes]) -> None:
         """Take read_entries() out of the engine's map: all that are printed as one of these keys."""
         if aggdef.ident in self._grouped:
-            group, gone = self.symbols.make_key_grouper(self._grouped[aggdef.ident]), set(keys)
+            group, gone = (
+                self._find_symbols().make_key_grouper(self._grouped[aggdef.ident]),
+                set(keys),
+            )
             keys = [key for key, _ in self.engine.items(aggdef.map) if group(key) in gone]
         self.engine.remove(aggdef.map, keys)
 
@@ -123,7 +137,8 @@ class AggregationState:
         """The same, of what it held before."""
         from pydtrace.results.aggregations import Aggregation
 
-        return Aggregation.from_items(aggdef, entries, self.program.strsize, self.symbols)
+        symbols = self._symbols_for([aggdef])
+        return Aggregation.from_items(aggdef, entries, self.program.strsize, symbols)
 
     # --- actions ---------------------------------------------------------------------
     def clear(self, aggdef: AggDef) -> None:
@@ -178,7 +193,7 @@ class AggregationState:
             self.program.strsize,
             self.sort_order(),
             self.find_divisor,
-            self.symbols,
+            self._symbols_for(aggdefs),
             self.table_style(),
             self.read_cpu_parts,
         )
@@ -190,13 +205,14 @@ class AggregationState:
 
     def render_unprinted(self) -> bytes:
         """The text of all that was not printed yet."""
-        found = [(aggdef, self.read_entries(aggdef)) for aggdef in self.unprinted_definitions()]
+        aggdefs = self.unprinted_definitions()
+        found = self.read_joined(aggdefs)
         return aggregation_text.render_aggregations(
             found,
             self.program.strsize,
             self.sort_order(),
             self.find_divisor,
-            self.symbols,
+            self._symbols_for(aggdefs),
             self.table_style(),
             self.read_cpu_parts,
         )

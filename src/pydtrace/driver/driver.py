@@ -22,13 +22,6 @@ from pydtrace.dtrace_text.runtime_errors import (
     format_truncated,
 )
 from pydtrace.engine import EngineError
-from pydtrace.engine.probe_hints import (
-    explain_ifunc,
-    explain_unmatched,
-    suggest_name,
-    suggest_provider,
-    widen_description,
-)
 from pydtrace.engine.provider_search import find_file_with_provider
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -115,6 +108,13 @@ class Driver:
 
     def _find_hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""
+        from pydtrace.engine.probe_hints import (
+            explain_ifunc,
+            explain_unmatched,
+            suggest_name,
+            suggest_provider,
+        )
+
         engine, probes = self.engine, self._list_candidates(description)
         hint: str | None = (
             explain_ifunc(description, self.targets.command)
@@ -134,6 +134,8 @@ class Driver:
 
         if "replay" in self.options:
             return []
+        from pydtrace.engine.probe_hints import widen_description
+
         try:
             return [
                 *FIXED_PROBES,
@@ -281,7 +283,7 @@ class Driver:
         self.sink.pause()
         if not self.aborting:
             self.sink.snapshot(self.actions.aggregates)
-            for text in self.actions.symbols.warnings():
+            for text in self.actions.symbol_warnings():
                 self.sink.notice(text)
             self.sink.end(self.exit_status or 0)
         self.output_complete = True

@@ -29,7 +29,7 @@ class World:
             remove=self._remove,
         )
         program = SimpleNamespace(aggregations=definitions, strsize=KEY, clauses=[])
-        self.aggregates = AggregationState(program, engine, {}, None)
+        self.aggregates = AggregationState(program, engine, {}, lambda: None)
 
     def _clear(self, index):
         self.maps[index] = {key: bytes(len(value)) for key, value in self.maps[index].items()}

@@ -58,7 +58,7 @@ def feed(program, sink):
         items=lambda index: [(struct.pack("=q", 1), struct.pack("=q", 4))],
         changes_only_when_polled=False,
     )
-    aggregates = AggregationState(program, engine, {}, Acts.symbols)
+    aggregates = AggregationState(program, engine, {}, lambda: Acts.symbols)
     acts = Acts(sink)
     acts.aggregates = aggregates
     sink.begin(

@@ -59,7 +59,7 @@ def test_epochs_pass_while_nothing_comes(program, output):
     )
     sink = HostProtocolSink(output_, notify, interval=1e-9)
     acts = Acts(sink)
-    acts.aggregates = AggregationState(program, engine, {}, Acts.symbols)
+    acts.aggregates = AggregationState(program, engine, {}, lambda: Acts.symbols)
     sink.begin(TraceInfo(program, Options(), acts, lambda ident: ("", "", "", "x")))
     sink.records(b"")
     sink.records(b"")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from pydtrace.engine.probe_hints import suggest_name, suggest_provider
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
@@ -72,6 +71,8 @@ def list_matches(
     for description in descriptions:
         numbers = match_probes(probes, description, glob)
         if not numbers:
+            from pydtrace.engine.probe_hints import suggest_name, suggest_provider
+
             hint = suggest_name(description, probes) or suggest_provider(description, probes)
             messages.append((f"failed to match {description}: No probe matches description", hint))
         text += format_rows(probes, numbers, details)

@@ -24,6 +24,7 @@ from pydtrace.engine.tick_timers import MissedTicks, TickTimers, profile_period,
 from pydtrace.process.identity import is_alive, read_comm
 from pydtrace.program import program as p
 from pydtrace.symbols.elf import BadFile
+from pydtrace.untrusted.responsive_fs import RESPONSIVE_FS
 
 from . import kernel_errors, program_btf, resume_guard
 from .bpf_tracers import RunStatistics, read_run_time
@@ -1031,6 +1032,7 @@ class KernelEngine(Engine):
             + self._unwind_warnings()
             + self._late_warnings()
             + self._missed_ticks.drain_warnings(self.exiting)
+            + RESPONSIVE_FS.drain_messages()  # of looking for probes in mapped files
         )
 
     def _late_warnings(self) -> list[str]:
