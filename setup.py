@@ -146,7 +146,7 @@ def generate() -> None:
             [
                 *("--stub", "src/pyusdt/_core.pyi"),
                 *("--python", "src/pydtrace/program/user_trace.py"),
-                *("--docs", "docs/guide/probes.md"),
+                *("--docs", "docs/reference/probes.md"),
             ]
             if script == "c/generators/generate_user_trace.py"
             else []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a clause of docs/DESIGN.md's budgets costs the interpreter for each event, in machine instructions.
+"""What a clause of docs/internals/DESIGN.md's budgets costs the interpreter for each event, in machine instructions.
 
     benchmarks/interpreter.py
 

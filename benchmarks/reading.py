@@ -1,7 +1,7 @@
 """What reads records: the parser of dtrace's output beside json.loads, the API's records beside the parser.
 
 Rows are (title, budget, our nanoseconds, the peer's), of CPU time for each line or record.  The parser gives every value typed;
-json.loads gets the same data, a line of JSON for each item.  A bucket is as docs/guide/json.md has it: lowest, highest, count.
+json.loads gets the same data, a line of JSON for each item.  A bucket is as docs/reference/json.md has it: lowest, highest, count.
 """
 
 from __future__ import annotations

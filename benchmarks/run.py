@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make bench`: what pyusdt costs, side by side with its peers, as ratios beside the budgets of docs/DESIGN.md.
+"""`make bench`: what pyusdt costs, side by side with its peers, as ratios beside the budgets of docs/internals/DESIGN.md.
 
 Every figure is the median over rounds; in each round every subject is asked once, in turn, so that whatever else the
 machine does hits all of them alike. Prints a table and writes it, with the absolute figures, to

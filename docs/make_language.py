@@ -1,4 +1,4 @@
-"""Makes docs/guide/language.md: the prose of docs/guide/language.md.in, with two tables put into it.
+"""Makes docs/reference/language.md: the prose of docs/reference/language.md.in, with two tables put into it.
 
     python docs/make_language.py            writes the page
     python docs/make_language.py --print    shows it
@@ -14,7 +14,7 @@ import os
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
-PATH = os.path.join(TOP, "docs", "guide", "language.md")
+PATH = os.path.join(TOP, "docs", "reference", "language.md")
 TEMPLATE = PATH + ".in"
 FAILING = os.path.join(TOP, "tests", "conformance", "failing.txt")
 

@@ -1,6 +1,6 @@
-"""Writes the manual pages docs/man/pydtrace.1 and pyusdt.1: of a page of docs/guide each, with the options of the commands' own tables.
+"""Writes the manual pages docs/man/pydtrace.1 and pyusdt.1: of a page of docs/reference each, with the options of the commands' own tables.
 
-Input: docs/guide/*.md, pydtrace.cli.
+Input: docs/reference/*.md, pydtrace.cli.
 Output: the pages, in man(7). `docs/make_man.py --print NAME` prints one.
 
 - What Markdown the two pages use is understood (headings, paragraphs, lists of one level, tables,
@@ -83,7 +83,7 @@ def block(lines):
 
 
 def roff(markdown):
-    """The body of a page; its first heading is left out."""
+    """The body of a page; its first heading is left out, and what a comment says to the tests."""
     out, paragraph, code = [], [], None
     for line in [*markdown.splitlines(), ""]:
         if code is not None:
@@ -92,6 +92,8 @@ def roff(markdown):
                 code = None
             else:
                 code.append(line)
+        elif line.startswith("<!-- "):
+            continue
         elif line.startswith(("```", "#")) or not line:
             out += block(paragraph) if paragraph else []
             paragraph = []
@@ -145,10 +147,10 @@ def synopsis(name):
 
 def page(name):
     """The text of one."""
-    with open(os.path.join(TOP, "docs", "guide", f"{name}.md"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "docs", "reference", f"{name}.md"), encoding="utf-8") as file:
         guide = file.read()
     options = {"pydtrace": pydtrace_options, "pyusdt": pyusdt_options}[name]()
-    parts = [f".\\\" Made by docs/make_man.py of docs/guide/{name}.md.", f'.TH {name.upper()} 1 "" pyusdt "User Commands"',
+    parts = [f".\\\" Made by docs/make_man.py of docs/reference/{name}.md.", f'.TH {name.upper()} 1 "" pyusdt "User Commands"',
              f".SH NAME\n{name} \\- {NAMES[name]}", f".SH SYNOPSIS\n{synopsis(name)}", f".SH DESCRIPTION\n{roff(guide)}",
              f".SH OPTIONS\n{options}", f".SH SEE ALSO\n{_SEE_ALSO}"]  # fmt: skip
     return "\n".join(parts) + "\n"

@@ -1,6 +1,6 @@
 """Makes what is told of the probes in frameworks from their one table, src/pyusdt/framework_probes.py.
 
-    python docs/make_names.py            writes the table in docs/guide/frameworks.md, and erlang_nif/src/pyusdt_framework_probes.hrl
+    python docs/make_names.py            writes the table in docs/reference/frameworks.md, and erlang_nif/src/pyusdt_framework_probes.hrl
     python docs/make_names.py --print    shows them
 
 Input: the table; below, when each probe fires, and which part of pyusdt_instrument fires it in
@@ -13,7 +13,7 @@ import os
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
-PAGE = os.path.join(TOP, "docs", "guide", "frameworks.md")
+PAGE = os.path.join(TOP, "docs", "reference", "frameworks.md")
 HEADER = os.path.join(TOP, "erlang_nif", "src", "pyusdt_framework_probes.hrl")
 BEGIN, END = "<!-- names: docs/make_names.py -->\n", "<!-- end of names -->\n"
 TYPES = {int: "int", str: "string", "term": "term"}

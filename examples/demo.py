@@ -23,7 +23,7 @@ ROOT = os.path.dirname(HERE)
 PATHS = [
     "/README.md",
     "/LICENSE",
-    "/docs/DESIGN.md",
+    "/docs/internals/DESIGN.md",
     "/examples/httpd.py",
     "/include/user_trace.d",
     "/no/such/page",

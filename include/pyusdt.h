@@ -304,7 +304,7 @@ extern int pyusdt_native_inner;
 #define PYUSDT_FRAME_MORE UINT64_MAX
 
 /* The flight recorder, which the environment's PYUSDT_FLIGHT=SIZE turns on
- * (docs/guide/recording.md): 1, and the path of its file; 0: not turned on; -errno: why it failed
+ * (docs/howto/recording.md): 1, and the path of its file; 0: not turned on; -errno: why it failed
  * (-ENOTSUP: the run directory is on a disk). */
 int pyusdt_flight(char *path, size_t size);
 

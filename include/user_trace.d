@@ -4,7 +4,7 @@
  * The macro PROVIDER is the provider's name (default pyusdt; the Erlang NIF builds it as erlang, as
  * OTP names it). Run the C preprocessor over it: dtrace -h -C -s user_trace.d. At build time
  * c/generate.py makes the probe sites and the probe table of the C core, Python's names of the
- * probes, the type stub and docs/guide/probes.md from it.
+ * probes, the type stub and docs/reference/probes.md from it.
  *
  * - Probes and arguments are in OTP's order, one probe a line. The position of a probe is its index
  *   in every table, so new probes are added at the end only.

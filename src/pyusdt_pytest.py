@@ -212,7 +212,7 @@ def _with_own_pid(more: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def usdt(request: pytest.FixtureRequest) -> Iterator[Usdt]:
-    """Trace this process's probes in a test; see pyusdt's docs/guide/api.md."""
+    """Trace this process's probes in a test; see pyusdt's docs/reference/api.md."""
     done: list[Fired] = []
     yield Usdt(done)
     request.config.stash[_SUMMARY].add_blocks(done)
@@ -235,7 +235,7 @@ class _Summary:
 _SUMMARY = pytest.StashKey[_Summary]()
 _MARKER = (
     "usdt(probe, times=None, **values): the probe must have fired in the test, with these values, exactly so many times or at least "
-    "once (docs/guide/api.md)"
+    "once (docs/reference/api.md)"
 )
 
 

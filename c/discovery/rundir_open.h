@@ -1,6 +1,6 @@
 /*
  * Which run directories a tracer opens, and how: the one place where that is decided.
- * docs/security.md says why.
+ * docs/reference/security.md says why.
  *
  * - A directory belongs to its owner only. All work there goes by its descriptor, and root does it
  *   as the owner (shared/fsuid.h).

@@ -294,7 +294,7 @@ def python_module(provider: Provider) -> str:
 
 
 def docs_page(provider: Provider) -> str:
-    """docs/guide/probes.md: each documented probe; those that share its arguments follow it."""
+    """docs/reference/probes.md: each documented probe; those that share its arguments follow it."""
     lines = [
         f"<!-- {provider.made_from} -->",
         "# The user-trace probes",

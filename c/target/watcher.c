@@ -9,7 +9,7 @@
  * - A change without a wakeup (a tracer that was killed before it sent one) is found at the next
  *   check.
  * - Checks are at least CHECK_INTERVAL_NS apart, however often tracers wake it.
- * - The thread has only the rights of its user. docs/security.md, "The watcher", explains why it is
+ * - The thread has only the rights of its user. docs/reference/security.md, "The watcher", explains why it is
  *   a thread, and what risk remains.
  */
 #define _GNU_SOURCE

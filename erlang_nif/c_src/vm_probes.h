@@ -7,7 +7,7 @@
  * - Names and the order of arguments are OTP's, except for process-long_*, process-large_heap,
  *   scheduler-queue, ets-*, inet-*, gen_server-*, supervisor-restart and code-load, which OTP does
  *   not have.
- * - Probes that a stock emulator cannot provide are missing. docs/guide/erlang-vm.md lists them,
+ * - Probes that a stock emulator cannot provide are missing. docs/reference/erlang-vm.md lists them,
  *   with the reasons.
  */
 #ifndef PYUSDT_NIF_VM_PROBES_H

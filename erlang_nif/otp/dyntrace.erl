@@ -4,7 +4,7 @@
 %% It replaces the module of runtime_tools: with `erl -pa' it is found first, and in a release the
 %% start of the application pyusdt loads it over OTP's. It is outside src/ and the application does
 %% not list it, because two applications of a release cannot have the same module. See
-%% docs/guide/erlang.md.
+%% docs/reference/erlang.md.
 %%
 %% It has every export of OTP's. The erl_tracer callbacks are NIFs in a library of their own, since
 %% the emulator accepts no others; they discard everything.

@@ -76,7 +76,7 @@
 
 -type family() :: {Name :: binary(), counter | gauge | histogram | summary, Help :: binary(),
                    [{Labels :: [{binary(), binary()}], figure()}]}.
-%% The metrics of an aggregation (docs/guide/metrics.md).
+%% The metrics of an aggregation (docs/howto/metrics.md).
 
 -type figure() :: number() | nan | infinity | '-infinity'
                 | {histogram | summary, [{End :: number() | infinity, number()}], Count :: number() | undefined, Sum :: number() | undefined}.
@@ -84,7 +84,7 @@
 -type message() :: {erltrace, pid(), {records, [item()]}
                                    | {aggregations, [aggregation()]}
                                    | {metrics, [family()]}
-                                   | {alert, #{binary() => term()}} % the note of docs/guide/alerts.md, keys and texts as binaries
+                                   | {alert, #{binary() => term()}} % the note of docs/howto/alerts.md, keys and texts as binaries
                                    | {over, exited | stopped, Status :: integer()}}.
 %% The messages of `start_link/2'.
 
@@ -100,7 +100,7 @@ dump() ->
 %% @doc Trace on several nodes, and receive their records and counts as one: the handle is as that
 %% of `open/1', and traces. `visible': this node and those that are connected to it, now or later.
 %% `$target' is each node's own process, `host' in the script its name. BEGIN, END and ticks run
-%% here, once; see docs/guide/hosts.md for where the other clauses run. Changes of a node are
+%% here, once; see docs/howto/hosts.md for where the other clauses run. Changes of a node are
 %% `{error, Text}' among the items; a lost node that returns is traced again.
 -spec cluster(visible | [node()], Script :: unicode:chardata() | iodata()) -> {ok, handle()} | error().
 cluster(Nodes, Script) ->

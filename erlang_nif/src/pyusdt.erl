@@ -4,7 +4,7 @@
 %% `p' fires user_trace-i4s4 and `pn' fires user_trace-n<em>Number</em> with up to four integers,
 %% then up to four strings. Each event also has the pid and the tag of the process. This is the
 %% interface of OTP's `dyntrace', which this application also has as a module of that name; see
-%% docs/guide/erlang.md.
+%% docs/reference/erlang.md.
 %%
 %% The result is true if the event was offered to a tracer, else OTP's answers. An integer of more
 %% than 64 bits is 0, a string that is no iolist is NULL, and a string of more than 1023 bytes is

@@ -2,7 +2,7 @@
 %% `db:::query-done', `log:::record' …
 %%
 %% The parts are events of telemetry (Phoenix, Ecto, Broadway, Cowboy), and logger. The providers
-%% and probes are those of docs/guide/frameworks.md, the same as for Python's frameworks.
+%% and probes are those of docs/reference/frameworks.md, the same as for Python's frameworks.
 %%
 %% Nothing is raised into the program. While nothing is traced, a hook only checks whether its probe
 %% is wanted. Failures of a hook are counted (`info/0'). A missing library is no failure.

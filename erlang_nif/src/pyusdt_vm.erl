@@ -1,7 +1,7 @@
 %% @doc The emulator's own probes on a stock OTP: processes, messages, garbage collection, ports,
 %% functions.
 %%
-%% docs/guide/erlang-vm.md lists the probes (`erlang*:::process-spawn' …). Nothing is traced before
+%% docs/reference/erlang-vm.md lists the probes (`erlang*:::process-spawn' …). Nothing is traced before
 %% {@link enable/0} and a tracer that wants a probe. Then the fewest necessary flags and patterns
 %% are set. They are removed after the tracer has ended.
 -module(pyusdt_vm).

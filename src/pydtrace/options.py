@@ -352,28 +352,28 @@ PARSERS: dict[str, Parser] = {
     "cpp": _parse_flag, "cppargs": lambda text: _parse_text(text).split(), "cpphdrs": _parse_headers, "cpppath": _parse_text, "stdc": _parse_stdc,
     "define": _make_preprocessor_parser("-D"), "incdir": _make_preprocessor_parser("-I"), "undef": _make_preprocessor_parser("-U"),
     "zdefs": _parse_flag, "droptags": lambda text: True,
-    # pyusdt's own: what D does not do (docs/guide/language.md); which engine; how the kernel's attaches; whether it does so at a
+    # pyusdt's own: what D does not do (docs/reference/language.md); which engine; how the kernel's attaches; whether it does so at a
     # site's nop5; files that it looks into, whether a process has them mapped or not
     "pyusdt": _parse_flag, "engine": _make_choice_parser("embedded", "kernel", "dtrace"), "attach": _make_choice_parser("multi", "perf"), "nop5": _parse_switch,
     "file": _parse_repeated,
-    # the provider of $target stands for those of its descendants, too (docs/guide/pydtrace.md)
+    # the provider of $target stands for those of its descendants, too (docs/reference/pydtrace.md)
     "children": _parse_flag,
-    # the provider python goes into what the command of -c starts, too (docs/guide/python-vm.md)
+    # the provider python goes into what the command of -c starts, too (docs/reference/python-vm.md)
     "pychildren": _parse_flag,
-    # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/guide/metrics.md)
+    # what --metrics calls them: a line of the mapping, a file of such; what it asks of whom, and answers with (docs/howto/metrics.md)
     "track": _make_word_parser("thread", "task", "tag"),  # by which --perfetto and --chrome have their tracks
     "metric": _parse_repeated, "metrics": _parse_text, "metricstoken": _parse_text, "metricscert": _parse_text,
     # who gets a clause's records; when an alert is over, when it is sent again; how many alerts a minute;
-    # whether the stacks of the process go with them (docs/guide/alerts.md)
+    # whether the stacks of the process go with them (docs/howto/alerts.md)
     "alert": _parse_repeated, "alertends": _parse_rate, "alertrepeat": _parse_rate, "alertrate": _parse_count, "alertstacks": _parse_flag,
-    # where the aggregations go by OTLP, how often, and whether all or what is new (docs/guide/metrics.md)
+    # where the aggregations go by OTLP, how often, and whether all or what is new (docs/howto/metrics.md)
     "spans": _parse_text, "otlp": _parse_text, "otlpinterval": _parse_rate, "otlptemporality": _make_choice_parser("cumulative", "delta"),
-    # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/guide/hosts.md)
+    # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/howto/hosts.md)
     "hostwait": _parse_rate, "hostretry": _parse_rate,
     # whether each host runs the clauses of its events, or the coordinator those of all
     "hostmode": _make_choice_parser("partial", "central"),
     "workers": _parse_workers,  # consumers that share the events (docs/internals/consumers.md)
-    "maxcpu": _parse_percent,  # of a processor that pydtrace may take (docs/guide/serve.md)
+    "maxcpu": _parse_percent,  # of a processor that pydtrace may take (docs/howto/serve.md)
 }  # fmt: skip
 _REFUSED = {
     "there is nothing to link": "dofstashpath late xlate",

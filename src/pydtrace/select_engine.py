@@ -220,7 +220,7 @@ def _check_embedded(
             and _is_third_party(desc, options, targets)
         ):
             raise EngineError(
-                f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; {desc} is the kernel engine's (docs/guide/recording.md)"
+                f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; {desc} is the kernel engine's (docs/howto/recording.md)"
             )
 
 

@@ -6,12 +6,12 @@
     pyusdt.p(200, 5120, "/index.html")
 
 Trace it with `pydtrace -n 'pyusdt*:::user_trace-i4s4 { @[copyinstr(arg6)] = count(); }'`, or with any
-tracer that knows USDT probes (docs/guide/probes.md).  Importing this makes the process traceable: one small
+tracer that knows USDT probes (docs/reference/probes.md).  Importing this makes the process traceable: one small
 control file, no thread.  While no tracer listens a probe costs about as much as calling an empty function.
 
 What is not a probe is imported when it is first used, so that an application which nobody traces starts as fast as it
-can: `tag`, `spread_tag` (tags.py), providers of your own (Provider, load; docs/guide/providers.md), the consumer API (trace,
-atrace, watch …; docs/guide/api.md).
+can: `tag`, `spread_tag` (tags.py), providers of your own (Provider, load; docs/reference/providers.md), the consumer API (trace,
+atrace, watch …; docs/reference/api.md).
 
 (PYTEST_DONT_REWRITE: pytest would do that to all packages of a distribution that brings a plugin, and warn of those that are imported.)
 """
@@ -149,7 +149,7 @@ if os.environ.get("PYUSDT_FLIGHT"):
         import warnings
 
         warnings.warn(
-            f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/guide/recording.md",
+            f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/howto/recording.md",
             RuntimeWarning,
             2,
         )

@@ -1,5 +1,5 @@
 """`python -m pyusdt app.py …`: run the program as `python app.py …` does, with the provider `python`
-(docs/guide/python-vm.md).
+(docs/reference/python-vm.md).
 
 - The interpreter's options and the rest of the line stay.
 - The program sees nothing of it in sys.argv, sys.path or tracebacks.
@@ -11,7 +11,7 @@ import sys
 from .vm.inject_env import ISOLATED, make_environment
 from .vm.target_python import find_isolating_option
 
-USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/guide/python-vm.md)"
+USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/reference/python-vm.md)"
 
 
 def _interpreter_line() -> list[str]:

@@ -2,7 +2,7 @@
 of the arguments.
 
 docs/make_names.py makes Erlang's table (erlang_nif/src/pyusdt_framework_probes.hrl) and that of
-docs/guide/frameworks.md of it.
+docs/reference/frameworks.md of it.
 
 - The probes are the same in every process that has them, so a script knows their arguments before
   a program runs (engine/probe_signatures.py).

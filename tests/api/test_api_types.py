@@ -81,7 +81,7 @@ def check(folder, **texts):
 
 
 def examples():
-    with open(os.path.join(ROOT, "docs", "guide", "api.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "docs", "reference", "api.md"), encoding="utf-8") as file:
         return re.findall(r"^```python[^\n]*\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
 
 

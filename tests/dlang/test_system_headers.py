@@ -12,7 +12,7 @@ import pytest
 from tests.support.paths import ORACLE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Taken here alone: an included file of musl's uses a type of the kernel's that none declares (docs/guide/language.md).
+# Taken here alone: an included file of musl's uses a type of the kernel's that none declares (docs/reference/language.md).
 ALONE = {"x86_64-linux-musl/sys/sendfile.h"}
 
 

@@ -1,4 +1,4 @@
-"""pyusdt_instrument: probes in what Erlang and Elixir programs tell anyway (docs/guide/frameworks.md); counts are exact.
+"""pyusdt_instrument: probes in what Erlang and Elixir programs tell anyway (docs/reference/frameworks.md); counts are exact.
 
 telemetry is a stand-in with its documented functions (programs/telemetry.erl), and what Phoenix, Ecto and Broadway tell it is written
 as their documentation has it: Hex can not be reached from here. Cowboy is cowboy itself, RabbitMQ's.

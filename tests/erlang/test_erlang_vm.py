@@ -486,7 +486,7 @@ def test_terms_of_any_size(erlang, trace):
 
 def test_the_guide_names_every_probe():
     """Those that a node can offer stand in its tables, those that none can in its list; and nothing else does."""
-    guide = pathlib.Path(harness.ROOT, "docs/guide/erlang-vm.md").read_text()
+    guide = pathlib.Path(harness.ROOT, "docs/reference/erlang-vm.md").read_text()
     with open(f"{harness.ROOT}/erlang_nif/c_src/vm_probes.h") as header:
         offered = set(re.findall(r'X\(\w+, "([\w-]+)", "\w+"\)', header.read()))
     rows = [line.split("|")[1] for line in guide.splitlines() if line.startswith("| `")]

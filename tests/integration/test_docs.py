@@ -1,17 +1,17 @@
 """Every example in README.md, CONTRIBUTING.md and docs/ runs, and prints what it says.
 
-A block's first line says what it is:
+A block's language says what it is, with the comment before it (`<!-- root -->`), if there is one:
     console     each line that starts with "$ " is run by a shell, in the repository, with .venv's commands first;
                 the lines after it are its output, standard error included where "2>&1" says so. "..." stands for
-                anything in a line, a line of "..." for any lines. "console root": runs as root.
-                "console rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
+                anything in a line, a line of "..." for any lines. With "root": runs as root.
+                With "rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
     python      a whole program
-    python test  a module of tests, which pytest runs
+                With "test": a module of tests, which pytest runs
     d           a D script that compiles
     erlang      an escript, or what its main/1 does, in a node that has the application on its path
     sh          set-up, which the tests do not repeat, since it is what they run in: `make` with targets that exist, or
                 entering .venv
-    sh syntax   a command that can not run here; bash looks at its syntax. SystemTap needs the running kernel's build tree
+                With "syntax": a command that cannot run here; bash looks at its syntax. SystemTap needs the running kernel's build tree
 There is no other kind, and no command in an indented block. What is indented is the tree (DESIGN.md) and a step of the
 protocol (ring.md). What a page starts in the background (a command that ends in "&") runs for all blocks after it, and
 ends with the tests.
@@ -154,7 +154,10 @@ def test_every_block_is_of_a_kind_that_is_run():
     assert [block for block in BLOCKS if block.kind not in CHECKS] == []
 
 
-INDENTED = ("docs/DESIGN.md", "docs/internals/ring.md")  # the tree; a step of the protocol
+INDENTED = (
+    "docs/internals/DESIGN.md",
+    "docs/internals/ring.md",
+)  # the tree; a step of the protocol
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in INDENTED])
@@ -283,10 +286,10 @@ def test_every_page_is_in_the_index():
 
 def test_missing_finds_links_and_paths():
     text = (
-        "[a](api.md) [b](nowhere.md) [c](../../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
+        "[a](hosts.md) [b](nowhere.md) [c](../../README.md#x) [d](https://example.com/x) c/target/no.c, `tests/c/*.py` "
         "c/generated/x.h"
     )
-    assert missing("docs/guide/page.md", text) == ["docs/guide/nowhere.md", "c/target/no.c"]
+    assert missing("docs/howto/page.md", text) == ["docs/howto/nowhere.md", "c/target/no.c"]
 
 
 def test_pages_that_code_names_are_there():

@@ -1,4 +1,4 @@
-"""A spinning function, a dead lock, a blocked event loop and a slow query of Django: each is found by the command of docs/guide/stacks.md.
+"""A spinning function, a dead lock, a blocked event loop and a slow query of Django: each is found by the command of docs/reference/stacks.md.
 
 Input: the console blocks of that page, each CPython that there is as `python`.
 Output: what the page shows.
@@ -40,7 +40,7 @@ def block_of(example: str):
     return next(
         each
         for each in BLOCKS
-        if each.page == "docs/guide/stacks.md"
+        if each.page == "docs/reference/stacks.md"
         and each.kind == "console"
         and f"python examples/{example}" in each.text
     )

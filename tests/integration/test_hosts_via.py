@@ -41,7 +41,7 @@ os.execvp(command[0], command)
 
 def templates():
     """Those of the user's page."""
-    text = Path(harness.ROOT, "docs/guide/hosts.md").read_text()
+    text = Path(harness.ROOT, "docs/howto/hosts.md").read_text()
     return {
         row.split()[0]: row for row in re.findall(r"\| `((?:kubectl|docker|srun) [^`]*)`", text)
     }

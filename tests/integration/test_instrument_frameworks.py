@@ -1,4 +1,4 @@
-"""`pyusdt run`: probes in frameworks, in programs that know nothing of pyusdt (docs/guide/frameworks.md); counts are exact."""
+"""`pyusdt run`: probes in frameworks, in programs that know nothing of pyusdt (docs/reference/frameworks.md); counts are exact."""
 
 from __future__ import annotations
 

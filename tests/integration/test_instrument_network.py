@@ -1,4 +1,4 @@
-"""`pyusdt run`: aiohttp and gRPC, servers and clients in one program each; counts are exact (docs/guide/frameworks.md)."""
+"""`pyusdt run`: aiohttp and gRPC, servers and clients in one program each; counts are exact (docs/reference/frameworks.md)."""
 
 from __future__ import annotations
 

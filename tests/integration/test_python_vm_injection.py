@@ -318,7 +318,12 @@ def test_a_program_that_knows_nothing(pydtrace, program):
     with knowing_nothing(sys.executable, program(PAUSES)) as process:
         run = pydtrace("-n", "python$target::here:function-entry", "-p", str(process.pid))
         assert run.status == 1 and process.poll() is None, run
-    for way in ("`python -m pyusdt`", "PYUSDT_VM=1", "pyusdt attach", "docs/guide/python-vm.md"):
+    for way in (
+        "`python -m pyusdt`",
+        "PYUSDT_VM=1",
+        "pyusdt attach",
+        "docs/reference/python-vm.md",
+    ):
         assert way in run.stderr, run
 
 

@@ -73,7 +73,7 @@ def test_bpftrace_and_our_own_at_once(root):
 
 
 def test_every_probe_has_a_site(root):
-    """By our own kernel engine; what fires is what docs/guide/python-vm.md has for this CPython, but for audit, which was not asked for."""
+    """By our own kernel engine; what fires is what docs/reference/python-vm.md has for this CPython, but for audit, which was not asked for."""
     command = [sys.executable, "-m", "pyusdt", os.path.join(harness.PROGRAMS, "vm_all.py"), "again"]
     script = 'pyvm$target:::gc-done /!seen/ { seen = 1; printf("seen\\n"); } pyvm$target::: { @[probename] = count(); }'
     with harness.running(command, stdin=subprocess.PIPE) as process:

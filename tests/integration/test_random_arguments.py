@@ -1,4 +1,4 @@
-"""Any arguments, fired by p() and read back through an engine: what comes out is what the rules of docs/DESIGN.md say.
+"""Any arguments, fired by p() and read back through an engine: what comes out is what the rules of docs/internals/DESIGN.md say.
 
 The same program runs on the embedded engine and on the kernel's, whose tracer reads the site as each USDT tracer does."""
 

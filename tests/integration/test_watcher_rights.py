@@ -1,4 +1,4 @@
-"""The watcher's thread (docs/security.md, "The watcher"): it keeps no right that the program gives up, and stands in nobody's way."""
+"""The watcher's thread (docs/reference/security.md, "The watcher"): it keeps no right that the program gives up, and stands in nobody's way."""
 
 import os
 import platform

@@ -213,7 +213,7 @@ def test_wheel_of_this_python(tmp_path):
 
 @pytest.mark.long
 def test_minutes_to_the_first_heat_map(tmp_path):
-    """The steps of docs/guide/first-heat-map.md in an environment that has nothing, with a wheel and from the sources."""
+    """The steps of docs/start/first-heat-map.md in an environment that has nothing, with a wheel and from the sources."""
     wheel = build(sys.executable, tmp_path)
     tree = tmp_path / "tree"
     for source in (wheel, str(tree)):
@@ -222,7 +222,7 @@ def test_minutes_to_the_first_heat_map(tmp_path):
         subprocess.run([sys.executable, "-m", "venv", home], check=True)
         subprocess.run([home / "bin/pip", "install", *QUIET, source], check=True)
         installed_in = time.monotonic() - began
-        with open(os.path.join(harness.ROOT, "docs/guide/first-heat-map.md")) as file:
+        with open(os.path.join(harness.ROOT, "docs/start/first-heat-map.md")) as file:
             (command,) = re.findall(
                 r"^\$ (pydtrace .*) --html /tmp/heat.html (.*)$", file.read(), re.MULTILINE
             )

@@ -109,7 +109,7 @@ def test_php(tmp_path):
 
 @pytest.mark.parametrize("traces", [True, False])
 def test_ruby(tmp_path, traces):
-    """Ruby says nothing of methods in Ruby unless something in it traces calls (docs/guide/foreign.md); of exceptions always."""
+    """Ruby says nothing of methods in Ruby unless something in it traces calls (docs/howto/foreign.md); of exceptions always."""
     ruby = program("ruby")
     (tmp_path / "shop.rb").write_text(RUBY)
     script = (

@@ -19,6 +19,13 @@ PAGES = [
     *sorted(glob.glob("docs/**/*.md", root_dir=harness.ROOT, recursive=True)),
 ]
 
+# A fenced block, and the comment before it that says how it is tested: readers do not see that, and every
+# Markdown knows such a fence.
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[a-z]+) -->\n)?(?P<fence>^```)(?P<language>[^\n]*)\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
 
 class Block:
     def __init__(self, page: str, line: int, kind: str, text: str):
@@ -33,9 +40,10 @@ def blocks() -> list[Block]:
     for page in PAGES:
         with open(os.path.join(harness.ROOT, page)) as file:
             text = file.read()
-        for match in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            line = text.count("\n", 0, match.start()) + 1
-            found.append(Block(page, line, match[1].strip(), match[2]))
+        for match in _BLOCK.finditer(text):
+            line = text.count("\n", 0, match.start("fence")) + 1
+            kind = " ".join(word for word in (match["language"], match["mark"]) if word)
+            found.append(Block(page, line, kind, match["code"]))
     return found
 
 

@@ -72,7 +72,7 @@ def seen(run: harness.Run) -> dict[str, int]:
     return {row[0]: int(row[-1]) for row in rows if row}
 
 
-PAGE = os.path.join(harness.ROOT, "docs", "guide", "python-vm.md")
+PAGE = os.path.join(harness.ROOT, "docs", "reference", "python-vm.md")
 
 
 def table_of(minor: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""Who may import whom: arrows between folders go down only (docs/DESIGN.md, the tree).
+"""Who may import whom: arrows between folders go down only (docs/internals/DESIGN.md, the tree).
 
 Every import counts, those inside functions and under TYPE_CHECKING, too.  A room that is not in its table fails, and so does a row
 that says more than the sources need.

@@ -1,6 +1,6 @@
 """Merge the values of aggregations: of sessions, processes and hosts, and of two looks at one value.
 
-Values are words, as an engine keeps them and as lines of JSON have them (docs/guide/json.md,
+Values are words, as an engine keeps them and as lines of JSON have them (docs/reference/json.md,
 schema 2).
 
 - Values merged are the value that one session would have that had seen all events.

@@ -184,7 +184,7 @@ def trace(
     .faults, and the first warned of.
 
     record: a file that the events go to as well; replay: such a file, instead of processes; keep: "NAME[,TIME[,SIZE]]", with all=True: a
-    session of that name goes on after the block, and the next trace() with the name takes it up (docs/guide/recording.md, pydtrace.md).
+    session of that name goes on after the block, and the next trace() with the name takes it up (docs/howto/recording.md, pydtrace.md).
     on_record: called with each record, in the thread that traces, instead of keeping it; what it raises ends the tracing.
 
     Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
@@ -610,7 +610,7 @@ class Tracing(Block):
 
     def prometheus(self, *lines: str) -> Collector:
         """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
-        (docs/guide/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.
+        (docs/howto/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.
 
         Needs prometheus_client (`pip install 'pydtrace[prometheus]'`).  Raises ValueError for a line that is wrong, RuntimeError where
         this tracing has one already.

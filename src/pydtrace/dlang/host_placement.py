@@ -31,11 +31,11 @@ _HOST, _TARGET = "host", "$target"
 _HINT = (
     "each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
     "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
-    "(docs/guide/hosts.md)"
+    "(docs/howto/hosts.md)"
 )
 _CHOICE = (
     "-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
-    "what lasts no longer than a clause this-> does (docs/guide/hosts.md)"
+    "what lasts no longer than a clause this-> does (docs/howto/hosts.md)"
 )
 
 

@@ -96,13 +96,13 @@ class NoPyusdt(EngineError):
 
     ADVICE = (
         "a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
-        "any other program root traces functions, system calls and its own USDT probes (docs/guide/kernel.md)"
+        "any other program root traces functions, system calls and its own USDT probes (docs/reference/kernel.md)"
     )
 
     PYTHON_ADVICE = (
         "the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
         "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
-        "PID`, of the same version, brings it into one that runs (docs/guide/python-vm.md)"
+        "PID`, of the same version, brings it into one that runs (docs/reference/python-vm.md)"
     )
 
     def __init__(self, reason: str, wants_python: object = False) -> None:

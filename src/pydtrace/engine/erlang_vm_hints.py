@@ -1,4 +1,4 @@
-"""Hints for probes of the Erlang emulator that a node does not have (docs/guide/erlang-vm.md).
+"""Hints for probes of the Erlang emulator that a node does not have (docs/reference/erlang-vm.md).
 
 The names are those of OTP's erlang_dtrace.d; erlang_nif/c_src/vm_probes.h has those that a node can
 offer.
@@ -73,6 +73,6 @@ def explain_not_offered(desc: Any) -> str | None:
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
         return (
             "a node offers the emulator's own probes after pyusdt_vm:enable(), on OTP before 25.3 all of them only after "
-            "pyusdt_vm:enable(#{unsafe => true}), where it offers some already after pyusdt_vm:disable(): docs/guide/erlang-vm.md"
+            "pyusdt_vm:enable(#{unsafe => true}), where it offers some already after pyusdt_vm:disable(): docs/reference/erlang-vm.md"
         )
     return None

@@ -96,6 +96,6 @@ def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> li
         return []
     text = (
         f"no process had a provider {' or '.join(absent)}: a Python program has it that `pyusdt run COMMAND` starts, and that imports "
-        "such a framework (docs/guide/frameworks.md)"
+        "such a framework (docs/reference/frameworks.md)"
     )
     return [text]

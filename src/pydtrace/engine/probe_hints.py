@@ -31,7 +31,7 @@ _FUNCTIONS_HINT = (
     "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
 )
 _SITES_HINT = "USDT probes are provider:::name: pyusdt list FILE names those of a file"
-_KERNEL_HINT = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/guide/kernel.md)"
+_KERNEL_HINT = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/reference/kernel.md)"
 _BPFTRACE_HINTS = {  # how bpftrace's descriptions begin
     "tracepoint": "system calls are syscall::openat:entry and return, other tracepoints of the kernel rawtp:sched::sched_switch",
     "rawtracepoint": "tracepoints of the kernel are rawtp:sched::sched_switch",
@@ -158,7 +158,7 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
     if hint:
         return hint
     if desc.provider in _DTRACE_PROVIDERS:
-        return f"pyusdt has no provider {desc.provider}; docs/guide/kernel.md lists those that there are"
+        return f"pyusdt has no provider {desc.provider}; docs/reference/kernel.md lists those that there are"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
     if function and (hint := _explain_module(int(desc.provider[3:]), desc.module)):
         return hint
@@ -182,7 +182,7 @@ def _explain_python_version(desc: Any) -> str | None:
     if not is_python_probe(desc) or desc.module or desc.function:
         return None
     if since.get(desc.name, 0) > min(since.values()):
-        return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/guide/python-vm.md lists what each version has"
+        return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/reference/python-vm.md lists what each version has"
     return (
         "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit"
         if desc.name == "audit"
@@ -195,7 +195,7 @@ def _explain_framework(desc: Any) -> str | None:
     provider = desc.provider.rstrip("0123456789*")
     if not any(glob(desc.name, name) for name in FRAMEWORK_PROBES.get(provider, ())):
         return None
-    return "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/guide/frameworks.md); -Z accepts those to come; what runs without them, `pyusdt profile PID` looks into"
+    return "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/reference/frameworks.md); -Z accepts those to come; what runs without them, `pyusdt profile PID` looks into"
 
 
 def _explain_module(pid: int, module: str) -> str | None:

@@ -1,6 +1,6 @@
 """Says which engine a probe description can belong to, whatever processes run at the moment.
 
-The answer depends on the description only. select_engine.py applies it, and docs/guide/pydtrace.md
+The answer depends on the description only. select_engine.py applies it, and docs/reference/pydtrace.md
 ("Which engine") has the table.
 """
 

@@ -1,6 +1,6 @@
 """Combines -c, -p, the providers' patterns and -x children into the processes to trace.
 
-The rule is the same on every engine (table in docs/guide/pydtrace.md). A combination that it cannot
+The rule is the same on every engine (table in docs/reference/pydtrace.md). A combination that it cannot
 express is an error; it is never narrowed.
 """
 

@@ -2,7 +2,7 @@
 
 Meter.read_families() gives [{Name, Kind, Help, [{Labels, Value}]}]. Value is a number,
 {histogram, [{Le, Count}], Count, Sum} or {summary, [{Quantile, Number}], Count, Sum}; an unknown
-sum is `undefined`. Notes.take_note() gives a note (docs/guide/alerts.md) as a map.
+sum is `undefined`. Notes.take_note() gives a note (docs/howto/alerts.md) as a map.
 
 - All text is binaries.
 - Nothing here waits for Erlang.

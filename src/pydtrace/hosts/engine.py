@@ -1,7 +1,7 @@
 """The engine of many hosts: each host traces by itself, and counts and records come together here.
 
 - options["hosts"] is a request.Request: the hosts, the way to reach them, and the script.
-- The hosts run the clauses of probes that fire on them, and send the results (docs/guide/json.md,
+- The hosts run the clauses of probes that fire on them, and send the results (docs/reference/json.md,
   schema 2). BEGIN, END, ticks, and actions on whole aggregations run here.
 - Hosts are untrusted (host_messages.py). A host that is lost, late or wrong is reported by its
   name, and the others go on.

@@ -1,4 +1,4 @@
-"""One host of many: its lines (docs/guide/json.md, schema 2), checked.
+"""One host of many: its lines (docs/reference/json.md, schema 2), checked.
 
 - Lines are untrusted. An impossible one raises HostError, and costs only this host.
 - Epochs come one by one, and each counts once, when it is whole.

@@ -1,4 +1,4 @@
-"""Keys and records as lines of JSON, schema 2 (docs/guide/json.md), and back.
+"""Keys and records as lines of JSON, schema 2 (docs/reference/json.md), and back.
 
 Lines are untrusted. A value that comes back fits its field (a number its bits, a text its bytes and
 their NUL, a stack its frames), or raises ValueError.

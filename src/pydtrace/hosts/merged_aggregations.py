@@ -1,6 +1,6 @@
 """Aggregations of several hosts, merged as their rows come.
 
-- Rows have the form of docs/guide/json.md, schema 2, and are untrusted.
+- Rows have the form of docs/reference/json.md, schema 2, and are untrusted.
 - merge_values.py merges words; the C core adds distributions, of which rows have only the buckets
   that are not empty.
 """

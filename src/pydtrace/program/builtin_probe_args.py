@@ -1,7 +1,7 @@
 """The names of probe arguments, for probes whose arguments have known names.
 
 Control files and notes have only the types of arguments.  The names are those of
-include/user_trace.d and of docs/guide/python-vm.md; tests/unit/cli/test_list_command.py compares them.
+include/user_trace.d and of docs/reference/python-vm.md; tests/unit/cli/test_list_command.py compares them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """pydtrace --json=2: what is traced as lines that those of several hosts can be merged with
-(docs/guide/json.md has the schema).
+(docs/reference/json.md has the schema).
 
 There is a hello, then epochs: records, faults, losses, what was added to the aggregations since
 the last epoch, and a heartbeat.

@@ -1,4 +1,4 @@
-"""pydtrace --json: what is traced as lines of JSON, each written whole (docs/guide/json.md has the
+"""pydtrace --json: what is traced as lines of JSON, each written whole (docs/reference/json.md has the
 schema).
 
 - What dtrace's text would show is there: records, texts of printa(), losses, run-time errors, the

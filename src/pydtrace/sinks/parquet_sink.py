@@ -1,4 +1,4 @@
-"""pydtrace --parquet FILE: records and aggregations as Parquet files (docs/guide/json.md has the
+"""pydtrace --parquet FILE: records and aggregations as Parquet files (docs/reference/json.md has the
 columns).
 
 FILE has the records, the file with .aggregations in its name the rest.

@@ -1,6 +1,6 @@
 /*
  * The is-enabled test of a probe, inline, for extension modules in C and Cython
- * (docs/guide/providers.md).
+ * (docs/reference/providers.md).
  *
  *     static struct pyusdt_test on;
  *     pyusdt_test_of(probe, &on)                  once, with the GIL; -1 with an exception

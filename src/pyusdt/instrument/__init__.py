@@ -1,4 +1,4 @@
-"""Probes in frameworks: http:::request-done, db:::query-start … (docs/guide/frameworks.md).
+"""Probes in frameworks: http:::request-done, db:::query-start … (docs/reference/frameworks.md).
 
 They are enabled by enable("django", "flask"), by PYUSDT_INSTRUMENT in the environment of a
 program that imports pyusdt, or by `pyusdt run`. The hooks are set when the program imports a

@@ -1,5 +1,5 @@
 """The provider `python`: probes of what CPython itself does, in an unprepared program
-(docs/guide/python-vm.md).
+(docs/reference/python-vm.md).
 
 It is enabled by enable(), by PYUSDT_VM=1 in the environment of a program that imports pyusdt, or
 by `python -m pyusdt app.py`. A tracer sees python:::function-entry, line, exception-raise,
@@ -58,7 +58,9 @@ def enable_as_asked(value: str) -> None:
         import warnings
 
         warnings.warn(
-            f"no provider python (PYUSDT_VM): {error}; docs/guide/python-vm.md", RuntimeWarning, 3
+            f"no provider python (PYUSDT_VM): {error}; docs/reference/python-vm.md",
+            RuntimeWarning,
+            3,
         )
 
 

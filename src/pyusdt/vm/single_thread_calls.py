@@ -6,7 +6,7 @@ as ctypes finds them after enable(); paused() is for calls that go another way. 
 thread starts again afterwards, so it inherits the restriction; but not after a seccomp filter for
 one thread, since the filter might kill the program for it.
 
-- Arguments, results and errors are the same as without pyusdt. docs/security.md, "The watcher",
+- Arguments, results and errors are the same as without pyusdt. docs/reference/security.md, "The watcher",
   says why it is a thread.
 """
 

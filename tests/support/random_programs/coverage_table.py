@@ -79,7 +79,7 @@ def table(counts, compared, differences, engines, seeds):
         "",
         (
             f"{datetime.date.today()}, {platform.system()} {platform.release()}: {compared} clauses, run by {', '.join(engines)} "
-            f"and dtrace 2.0.7; seeds {seeds[0]} to {seeds[-1]}; {differences} differences that docs/guide/language.md does not explain."
+            f"and dtrace 2.0.7; seeds {seeds[0]} to {seeds[-1]}; {differences} differences that docs/reference/language.md does not explain."
         ),
         f"{len(scarce(counts))} of {len(counts)} figures are below the {LEAST} that `make test-long` demands in its 10,000 clauses.",
         *kept(),

@@ -260,7 +260,7 @@ EVERYTHING = {
         ({"exists": ["/.dockerenv"]}, "namespaces", None, "a container"),
         ({"files": {"/proc/self/uid_map": "0 1000 1"}}, "namespaces", None, "a user namespace"),
         ({}, "other tracers", True, "bpftrace, perf"),
-        (NOTHING, "other tracers", None, "docs/guide/tracers.md"),
+        (NOTHING, "other tracers", None, "docs/howto/tracers.md"),
         ({}, "dtrace(1)", True, "/bin/sh"),
         (NOTHING, "dtrace(1)", None, "pydtrace takes its place"),
     ],

@@ -72,7 +72,7 @@ def test_list_as_json():
 
 
 def test_names_of_arguments():
-    """Those of include/user_trace.d and of docs/guide/python-vm.md, and as many as the probes have."""
+    """Those of include/user_trace.d and of docs/reference/python-vm.md, and as many as the probes have."""
     from pydtrace.program import builtin_probe_args
 
     top = ROOT
@@ -88,7 +88,7 @@ def test_names_of_arguments():
     )
     assert builtin_probe_args.argument_names("erlang", "user_trace-s1") == ("message",)
     assert builtin_probe_args.argument_names("shop", "user_trace-n7") == ()
-    with open(os.path.join(top, "docs", "guide", "python-vm.md"), encoding="utf-8") as file:
+    with open(os.path.join(top, "docs", "reference", "python-vm.md"), encoding="utf-8") as file:
         rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| 3\.", file.read(), re.MULTILINE)
     assert len(rows) > 10
     for name, told in rows:

@@ -1,4 +1,4 @@
-"""docs/guide/language.md is what docs/make_language.py makes of the tables."""
+"""docs/reference/language.md is what docs/make_language.py makes of the tables."""
 
 import os
 import runpy

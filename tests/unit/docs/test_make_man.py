@@ -1,4 +1,4 @@
-"""The manual pages: as docs/guide and the tables of options have them now, and as man(1) reads them."""
+"""The manual pages: as docs/reference and the tables of options have them now, and as man(1) reads them."""
 
 import os
 import subprocess

@@ -14,7 +14,7 @@ def text(*path):
 
 
 def test_the_page():
-    page = text("docs", "guide", "frameworks.md")
+    page = text("docs", "reference", "frameworks.md")
     assert MADE["with_table"](page) == page, "run docs/make_names.py"
 
 

@@ -1,4 +1,4 @@
-"""The table of probes in docs/guide/python-vm.md is what this CPython has; and what is told of a command line of Python's."""
+"""The table of probes in docs/reference/python-vm.md is what this CPython has; and what is told of a command line of Python's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyusdt.vm.inject_env import make_environment
 from pyusdt.vm.target_python import find_interpreter_line, find_isolating_option
 from tests.support.paths import ROOT
 
-PAGE = os.path.join(ROOT, "docs", "guide", "python-vm.md")
+PAGE = os.path.join(ROOT, "docs", "reference", "python-vm.md")
 
 
 def rows() -> dict[str, tuple[int, int]]:

@@ -85,7 +85,7 @@ def test_kinds(what, descriptions):
 
 def rows() -> list[list[str]]:
     """The cells of the page's table."""
-    with open(os.path.join(ROOT, "docs/guide/pydtrace.md")) as file:
+    with open(os.path.join(ROOT, "docs/reference/pydtrace.md")) as file:
         text = file.read().partition("## Which engine")[2].partition("\n- ")[0]
     return [
         [cell.strip() for cell in line.strip("|").split("|")]

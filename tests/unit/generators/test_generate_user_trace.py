@@ -24,7 +24,7 @@ def provider(tmp_path, probes: str, name: str | None = None):
 
 def test_committed_files_are_up_to_date(tmp_path):
     docs, stub = (
-        generate.Path(ROOT, "docs", "guide", "probes.md"),
+        generate.Path(ROOT, "docs", "reference", "probes.md"),
         generate.Path(ROOT, "src", "pyusdt", "_core.pyi"),
     )
     python = generate.Path(ROOT, "src", "pydtrace", "program", "user_trace.py")

@@ -510,7 +510,7 @@ def test_no_line_of_a_mapping(begun):
     _, told = begun().told
     assert told == (
         "--metrics: no line of a mapping tells what @a means: the name is made of the aggregation's, the labels are"
-        " key1, key2 … (docs/guide/metrics.md)"
+        " key1, key2 … (docs/howto/metrics.md)"
     )
 
 

@@ -1,5 +1,5 @@
 """`pyusdt run COMMAND`: run a Python program with probes in the frameworks that it uses
-(docs/guide/frameworks.md).
+(docs/reference/frameworks.md).
 
 PYUSDT_INSTRUMENT lists the parts of pyusdt.instrument that are wanted; all, if it is not set.
 

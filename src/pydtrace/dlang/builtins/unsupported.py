@@ -1,7 +1,7 @@
 """D's built-ins without a row, with the reasons, and the differences between engines of those
 with one.
 
-The compiler's hints and docs/guide/language.md come from these tables.
+The compiler's hints and docs/reference/language.md come from these tables.
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"

@@ -164,7 +164,7 @@ class ControlLines:
         return None
 
     def read_metric(self, loc: Location, words: Words) -> None:
-        """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/guide/metrics.md); who exports it reads it."""
+        """#pragma D metric NAME WORD=VALUE…: what an aggregation is as a metric (docs/howto/metrics.md); who exports it reads it."""
         if not words:
             hint = "as in: #pragma D metric calls name=shop_requests labels=route"
             self.refuse(

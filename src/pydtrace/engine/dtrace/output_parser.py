@@ -5,7 +5,7 @@
 - At most one table of bounded size is held back.
 - Lines of -q output that look like dtrace's tables are parsed as such; their text is kept.
 
-docs/guide/dtrace-engine.md has the forms that are recognized.
+docs/internals/dtrace-engine.md has the forms that are recognized.
 """
 
 from __future__ import annotations

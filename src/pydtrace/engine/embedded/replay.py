@@ -1,4 +1,4 @@
-"""The embedded engine on a recording: past events, present program (docs/guide/recording.md).
+"""The embedded engine on a recording: past events, present program (docs/howto/recording.md).
 
 - Time is that of the recording: BEGIN, ticks, END and the events have the times that they had.
 - No process is traced.

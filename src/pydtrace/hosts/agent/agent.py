@@ -1,7 +1,7 @@
 """pydtrace --serve: the agent, which traces one host for a coordinator (pydtrace --hosts).
 
 - The standard input has lines of JSON: trace (the script, what to trace), go, ping, flush, ack, stop.
-  The standard output has lines of schema 2 (docs/guide/json.md), opened or refused first, and pong.
+  The standard output has lines of schema 2 (docs/reference/json.md), opened or refused first, and pong.
 - The end of the coordinator, or of the connection, ends the tracing and the command of -c.
 - That command has neither pipe: it reads nothing, and its output goes to the standard error.
 - A coordinator that does not keep up gets fewer, larger epochs.

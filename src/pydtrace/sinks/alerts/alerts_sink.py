@@ -1,7 +1,7 @@
 """pydtrace --alert CLAUSE=RECEIVER: send the records of a clause to a receiver as alerts.
 
 Options: `alert` ["CLAUSE=RECEIVER" …], `alertends`, `alertrepeat` (ns), `alertrate` (alerts a
-minute), `alertstacks`. docs/guide/alerts.md has the members of a note.
+minute), `alertstacks`. docs/howto/alerts.md has the members of a note.
 
 - The condition is D's: whatever the clause records is an alert. A clause with the same texts
   among its values is one alert, sent when it begins, again while it lasts, and when no record has

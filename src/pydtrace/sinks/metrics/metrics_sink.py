@@ -90,7 +90,7 @@ class MetricsSink(DtraceTextSink):
         )
         self._notify(
             f"--metrics: no line of a mapping tells what {shown} means: the name is made of the aggregation's, the labels are"
-            " key1, key2 … (docs/guide/metrics.md)"
+            " key1, key2 … (docs/howto/metrics.md)"
         )
 
     def records(self, buffer: bytes) -> None:

@@ -1,6 +1,6 @@
 """pydtrace --spans URL: send pairs of records as OpenTelemetry spans while tracing goes on.
 
-sinks/timeline/timeline_sink.py decides which records are a pair; docs/guide/timeline.md describes
+sinks/timeline/timeline_sink.py decides which records are a pair; docs/howto/timeline.md describes
 a span.
 
 - The tracing thread waits for no receiver. What the receiver did not accept, and what is too much

@@ -2,7 +2,7 @@
 counters.
 
 This file decides which slice begins and ends where; a Writer (perfetto_writer.py,
-chrome_trace_writer.py) writes the file. docs/guide/timeline.md says what a record becomes. Texts
+chrome_trace_writer.py) writes the file. docs/howto/timeline.md says what a record becomes. Texts
 of printa() go to the output.
 
 - The file appears when it is complete.
