@@ -54,11 +54,12 @@ bench: packages build ## the performance budgets, measured beside their peers
 bench-pythons: packages build ## what an application pays while nobody traces, on every CPython here
 	$(VENV)/python benchmarks/pythons.py
 
-lint: build ## ruff, mypy, both formatters, gcc's and clang's warnings
+lint: build ## ruff, mypy, both formatters, words of pages and messages, gcc's and clang's warnings
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	git ls-files '*.[ch]' | xargs $(VENV)/clang-format --dry-run -Werror
 	$(VENV)/mypy
+	$(VENV)/python .ci/lint-prose
 	.ci/lint-c
 
 sanitize: build ## the C core's tests under ASan, UBSan and TSan
