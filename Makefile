@@ -12,7 +12,7 @@ PYTEST := $(VENV)/python -m pytest -q
 WORKERS := $(PYTEST) --timeout 300 -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help build nif packages demo test test-more test-units test-long pictures bench bench-pythons lint sanitize clean
+.PHONY: help build nif packages demo test test-more test-units test-long pictures bench bench-pythons lint site sanitize clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -61,6 +61,9 @@ lint: build ## ruff, mypy, both formatters, words of pages and messages, gcc's a
 	$(VENV)/mypy
 	$(VENV)/python .ci/lint-prose
 	.ci/lint-c
+
+site: build ## the documentation as a site in build/site; a dead link or anchor is an error
+	$(VENV)/mkdocs build
 
 sanitize: build ## the C core's tests under ASan, UBSan and TSan
 	$(PYTEST) --timeout 300 -m "not long" --sanitize tests/c
