@@ -130,7 +130,6 @@ def unprivileged():
     try:
         tree = os.path.join(folder, "pyusdt")
         shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
-        _keep_the_builds_tools(os.path.join(tree, "requirements-dev.txt"))
         subprocess.run(["chown", "-R", f"{nobody.pw_uid}:{nobody.pw_gid}", folder], check=True)
         ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
         environment = {
@@ -148,15 +147,6 @@ def unprivileged():
         yield user
     finally:
         shutil.rmtree(folder)
-
-
-def _keep_the_builds_tools(path):
-    """He builds and traces; what the tests import would take a minute to install."""
-    with open(path, encoding="utf-8") as file:
-        kept = [line for line in file if line.startswith(("cython==", "setuptools=="))]
-    assert len(kept) == 2, f"{path} does not pin what builds"
-    with open(path, "w", encoding="utf-8") as file:
-        file.writelines(kept)
 
 
 @pytest.fixture(scope="module")
