@@ -34,12 +34,12 @@ def forget_ended() -> None:
 
 
 def available() -> bool:
-    """Whether this build has USDT probe sites, which other tracers see; the embedded engine needs none."""
+    """Return True if this build has USDT probe sites, which other tracers see. The embedded engine needs none."""
     return pyusdt_module_has_sites() != 0
 
 
 def flight() -> str | None:
-    """The flight recorder's file, if PYUSDT_FLIGHT asks for it, else None.  OSError: why there is none."""
+    """Return the flight recorder's file, or None without PYUSDT_FLIGHT. Raises OSError if there is none despite it."""
     cdef char path[1024]
     cdef int code = pyusdt_flight(path, sizeof(path))
     if code < 0:
@@ -57,11 +57,11 @@ def remark(provider: str, names: str, text: str) -> None:
 
 
 def strict(bint on=True) -> bool:
-    """Check the types of a probe's arguments at every call, traced or not, and raise TypeError (for development).
+    """Check the types of a probe's arguments at every call, traced or not, and raise TypeError: for development.
 
-    Errors are then: a value other than int or None for an integer, a value other than str, bytes-like or
-    None for a string, a fifth string, and an exception of a function given to Probe.lazy().  For the whole
-    process; PYUSDT_STRICT=1 in the environment sets it at import.
+    - Errors are then: an integer argument that is not an int or None; a string argument that is not a str, bytes-like
+      or None; a fifth string; an exception of a function given to Probe.lazy().
+    - The setting is for the whole process. PYUSDT_STRICT=1 in the environment sets it at import.
 
     Returns the former setting.
     """

@@ -92,10 +92,10 @@ def argument_type(hint: Any) -> object:
 
 
 class Provider:
-    """Probes under one name of the application's.
+    """A provider with the application's own probes.
 
-    name: a letter or underscore, then letters, digits and underscores, at most 40, no digit at its end (D appends
-    the process id to it).  ValueError for others.
+    name: a letter or underscore, then letters, digits and underscores; at most 40 characters; no digit at the end, since D appends
+    the process id. Raises ValueError for any other name.
     """
 
     def __init__(self, name: str) -> None:
@@ -109,7 +109,7 @@ class Provider:
 
     @property
     def probes(self) -> dict[str, Probe]:
-        """Its probes so far, by name."""
+        """The probes made so far: {name: Probe}."""
         return dict(self._probes)
 
     @overload
@@ -268,28 +268,27 @@ class Provider:
     @overload
     def probe(self, name: str, /, *types: type[Any] | str, **named: type[Any] | str) -> Probe: ...
     def probe(self, name: str, /, *types: Any, **named: Any) -> Probe[Unpack[tuple[Any, ...]]]:
-        """The probe of that name with arguments of these types; made where it is not there yet.
+        """Return the probe with that name and these argument types; make it if it does not exist.
 
-        name: D's ("order-placed") or a note's ("order__placed").  types: at most twelve of int (64 bits, signed),
-        str or bytes (a string), float (the bits of a double), bool, or C's name of a type: "int32_t", "uint8_t",
-        "float", "char *" …  named: the arguments behind these, with names by which D knows them: route=str is
-        arg.route there.
+        - name: as D writes it ("order-placed") or as its note does ("order__placed").
+        - types: at most twelve. int has 64 bits and a sign; str and bytes are strings; float has the bits of a double. Others are bool
+          and the names of C types: "int32_t", "uint8_t", "float", "char *" …
+        - named: further arguments, whose names D knows: with route=str D has arg.route.
+        - A call with values fires the probe. Integers are taken modulo 2**bits, strings as by p(). None and missing values are absent:
+          0 or NULL. Anything but a number is NaN for a float.
 
-        Called with values, it fires: integers are taken modulo 2**bits, strings as p() takes them, None and what is
-        not given is absent (0, NULL), what is no number is NaN where a float stands.  ValueError where a probe of
-        that name has other types or other names of arguments, or a name can not be one.
+        Raises ValueError if a probe of that name has other types or argument names, or if a name is invalid.
         """
         return self._define_probes([(name, [*((None, type) for type in types), *named.items()])])[0]
 
     def declare(self, function: Callable[[Unpack[Values]], object], /) -> Probe[Unpack[Values]]:
-        """The probe that a function stands for, as a decorator: its name, `_` as `-`, its parameters' names and their types, which
-        are annotated.  The function is never called.
+        """Return the probe that a function describes; for use as a decorator. The function is never called.
 
             @shop.declare
             def order_placed(id: int, item: str | None, left: Annotated[int, "uint16_t"]) -> None: ...
 
-        TypeError where a parameter has no type that an argument can have, or is not given by its position: a probe has no *args, and no
-        keywords.
+        The probe has the function's name with `-` for `_`, and its parameters' names and annotated types. Raises TypeError for a
+        parameter without a usable type, and for *args, ** and keyword-only parameters.
         """
         from inspect import Parameter, signature
         from typing import get_type_hints
@@ -344,14 +343,14 @@ class _LoadedProvider(Provider):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The provider that a file declares in D, each of its probes an attribute: order-placed is order_placed.
+    """Read a provider file in D and return the provider. Each probe is an attribute: `order__placed` becomes `order_placed`.
 
         provider shop {
             probe order__placed(int64_t id, char *item, double price);
         };
 
-    `pyusdt stub shop.d` writes a type for what this returns.  OSError where it can not be read, ValueError where it
-    does not declare just one provider, or something that is no probe of it.
+    `pyusdt stub shop.d` prints a type for the returned object, for type checkers. Raises OSError if the file cannot be read, and
+    ValueError if it does not declare exactly one provider or declares an invalid probe.
     """
     from .provider_file import read_provider_file
 
@@ -378,7 +377,7 @@ def attribute_name(probe: str) -> str:
 
 
 def get_include() -> str:
-    """The folder of pyusdt_probe.h, for modules in C and Cython that ask inline whether a probe is traced."""
+    """Return the folder of pyusdt_probe.h, for C and Cython modules that test inline whether a probe is traced."""
     import os
 
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")

@@ -24,18 +24,19 @@ __all__ = ["get_tag_data", "restore_tag", "spread_tag", "tag"]
 
 
 def get_tag_data() -> "bytes | None":
-    """The tag of this context as the bytes that probes show, None without one."""
+    """Return the tag of the current context as bytes, as probes show it, or None if it has no tag."""
     return tag_variable.get()
 
 
 class tag:
-    """`with pyusdt.tag("request 17"):` sets a tag for the block, and afterwards the one before again.
+    """Set a tag for a block: `with pyusdt.tag("request 17"):`. Leaving the block restores the former tag.
 
-    As a decorator, `@pyusdt.tag("nightly")`, it does so for each run of a function, coroutine function or generator function; of a
-    generator only while it runs itself, and not while its caller does.
-
-    It may be entered again within its block, not by two threads at once.  A block that is left in another context than
-    it was entered in (that of a generator which another task closes) leaves that context's tag alone.
+    - tag: str, bytes-like or any other object, converted as by put_tag(); None removes the tag.
+    - As a decorator, `@pyusdt.tag("nightly")`, it sets the tag for each run of a function, coroutine function or generator function.
+      A generator has the tag only while it runs, not while its caller does.
+    - The same object may be entered again within its block, but not by two threads at once.
+    - If a block is left in another context than it was entered in, that context's tag does not change. This happens if another task
+      closes a generator.
     """
 
     __slots__ = ("_data", "_tokens")
@@ -66,9 +67,9 @@ class tag:
 
 
 def spread_tag(on: bool) -> "tuple[bool, bytes | None]":
-    """Make threads, executors' calls and multiprocessing children that this context starts take over its tag.
+    """Let threads, executor calls and multiprocessing children that this context starts inherit its tag.
 
-    Returns what restore_tag() takes to have tag and spreading as they were before.
+    Returns a value for restore_tag(), which undoes this call.
     """
     from . import _tag_propagation
 
@@ -76,7 +77,10 @@ def spread_tag(on: bool) -> "tuple[bool, bytes | None]":
 
 
 def restore_tag(before: "tuple[bool, bytes | None]") -> bool:
-    """Set tag and spreading to what they were when spread_tag() returned `before`.  Returns True, as in OTP."""
+    """Restore the tag and the inheritance that were set when spread_tag() returned `before`.
+
+    Returns True, as the function of OTP's dyntrace module does.
+    """
     from . import _tag_propagation
 
     spreading, data = before

@@ -7,6 +7,7 @@ A block's language says what it is, with the comment before it (`<!-- root -->`)
                 With "rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
     python      a whole program
                 With "test": a module of tests, which pytest runs
+    py          a signature or example that docs/make_api.py took from the code
     d           a D script that compiles
     erlang      an escript, or what its main/1 does, in a node that has the application on its path
     sh          set-up, which the tests do not repeat, since it is what they run in: `make` with targets that exist, or
@@ -128,6 +129,10 @@ def check_syntax(block: Block, path: str) -> None:
     assert run.status == 0, run
 
 
+def check_generated(block: Block, path: str) -> None:
+    assert block.page == "docs/reference/api-reference.md"
+
+
 def check_erlang(block: Block, path: str) -> None:
     text = block.text if block.text.startswith("main(") else f"main(_) ->\n{block.text.rstrip()}.\n"
     with tempfile.NamedTemporaryFile("w", suffix=".escript") as script:
@@ -143,6 +148,7 @@ CHECKS = {
     "console rabbitmq": check_rabbitmq,
     "python": check_python,
     "python test": check_python_test,
+    "py": check_generated,
     "d": check_d,
     "erlang": check_erlang,
     "sh": check_setup,

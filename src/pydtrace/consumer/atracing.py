@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AsyncTracing:
-    """A Tracing whose block and iteration are awaited; everything else is the Tracing's own."""
+    """A Tracing for asyncio: entering the block, leaving it and iterating are awaited. All other members are those of Tracing."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing

@@ -93,7 +93,7 @@ _UNNAMED = "_"  # how D calls the aggregation @
 
 
 class TraceWarning(UserWarning):
-    """Something was lost or failed while tracing; the tracing goes on."""
+    """A warning that events were lost or that something failed. The tracing goes on."""
 
 
 class Notices:
@@ -172,22 +172,23 @@ def trace(
     on_record: Callable[[Record], object] | None = None,
     **options: Unpack[OptionKeywords],
 ) -> Tracing:
-    """Trace processes while a `with` block runs.
+    """Trace processes with a D script while a `with` block runs.
 
-    script: D, or the path of a script (a pathlib.Path); arguments: its $1, $2 …; exactly one of pid (one or several),
-    cmd (a command that is started, and ended with the block: words, or a line with a shell's quotes) and all=True (this
-    user's processes, those to come as well); engine: "auto", "embedded", "kernel" or "dtrace"; buffer: how many records
-    wait for their reader at most; options: dtrace's -x options (strsize=64, bufsize="4m", zdefs=True).
+    - script: the text of a script, or its path as a pathlib.Path; arguments: the script's $1, $2 …
+    - Exactly one of pid, cmd and all says what to trace. pid: a process id or several. cmd: a command, as a list of words or as a line
+      with shell quotes; it is started with the block and ended with it. all=True: all processes of this user, also later ones.
+    - engine: "auto", "embedded", "kernel" or "dtrace".
+    - buffer: how many records may wait for their reader.
+    - options: dtrace's -x options as keywords, for example strsize=64, bufsize="4m", zdefs=True.
+    - hosts: trace on other hosts, as `pydtrace --hosts` does: "web[1-40],db1" or a list of names. pid, cmd and all then apply to each host.
+      via: the command that reaches a host, by default "ssh -T {host}". relay: hosts that reach the others. Lost hosts are in `faults`.
+    - record: a file that also receives the events. replay: trace the events of such a file instead of processes.
+    - keep: "NAME[,TIME[,SIZE]]", with all=True: a session of that name goes on after the block. The next trace() with the name resumes it.
+    - on_record: a function that receives each record, in the thread that traces; records are then not kept. If it raises an exception,
+      the tracing ends.
 
-    hosts: trace there, as pydtrace --hosts does: "web[1-40],db1", or names; pid, cmd and all are each host's own then.  via: what
-    reaches one, "ssh -T {host}" unless it is given; relay: hosts that reach the others, and merge.  What happens to them (one is lost, is back …) is in
-    .faults, and the first warned of.
-
-    record: a file that the events go to as well; replay: such a file, instead of processes; keep: "NAME[,TIME[,SIZE]]", with all=True: a
-    session of that name goes on after the block, and the next trace() with the name takes it up (docs/howto/recording.md, pydtrace.md).
-    on_record: called with each record, in the thread that traces, instead of keeping it; what it raises ends the tracing.
-
-    Raises CompileError (with .tag, .loc, .message, .hint) and ValueError here, EngineError when the block is entered.
+    Raises CompileError if the script is wrong and ValueError or TypeError if an argument is wrong. Entering the block raises
+    EngineError if the host, the target or the user's rights do not allow the tracing.
     """
     wanted = (
         _check_targets(pid, cmd, all)
@@ -215,12 +216,14 @@ def _join_names(names: str | Iterable[str] | None) -> str | None:
 
 
 def watch(*probes: str, where: str | None = None, **more: Unpack[TraceKeywords]) -> Tracing:
-    """Trace probes without a script: a record for each firing, with the probe's arguments.
+    """Trace probes without a script. Each firing gives a record with the probe's arguments.
 
-    probes: names, or provider:module:function:name, globs allowed; where: a D predicate.  The arguments of pyusdt's own
-    probes are called proc, user_tag, i1 to i4 and s1 to s4 (message for user_trace-s1; an absent string is ""), those
-    of other probes of the processes `pid` as they were declared, those of probes that are to come arg0 to arg9.  Without pid, cmd or
-    all: all.  The rest is as for trace().
+    - probes: names or descriptions (provider:module:function:name), which may contain globs; where: a predicate in D.
+    - The values of pyusdt's own probes are called proc, user_tag, i1 to i4 and s1 to s4, or message for user_trace-s1. An absent string
+      is "".
+    - The values of other probes of the processes in `pid` have their declared names. The values of probes that exist only later are
+      called arg0 to arg9.
+    - Without pid, cmd and all it traces all processes of this user. All other keywords are those of trace().
     """
     if not probes:
         raise TypeError("name a probe")
@@ -277,7 +280,10 @@ def _check_targets(
 
 
 class Tracing(Block):
-    """One tracing session; made by trace() and watch().  A context manager, and an iterator over its records."""
+    """A tracing session, made by trace() or watch(): a context manager, and an iterator over its records (Record).
+
+    `faults` has the run-time errors of the script and the news of hosts, as text: the last thousand.
+    """
 
     def __init__(
         self,
@@ -471,19 +477,19 @@ class Tracing(Block):
         return found
 
     def available(self) -> list[Record]:
-        """The records that are there now, maybe none."""
+        """Return the records that are there now, without waiting; the list may be empty."""
         return self._running.queue.take_records()
 
     def start(self) -> Self:
-        """Begin, without a `with` block: stop() ends it then."""
+        """Begin without a `with` block; stop() ends it."""
         return self.__enter__()
 
     def stop(self) -> None:
-        """End, as leaving the block does, at any time, in any thread; what was recorded up to there can still be read."""
+        """End the tracing, as leaving the block does. Any thread may call it. The records so far can still be read."""
         self.__exit__(None, None, None)
 
     def records(self, timeout: float) -> Iterator[Record]:
-        """As iterating, but it ends, too, when no record has come for so many seconds."""
+        """Iterate over the records until none has come for `timeout` seconds, or until the tracing is over."""
         waiting = self._running.queue.waiting
         while waiting or self._running.queue.wait_for_records(timeout):
             try:
@@ -493,15 +499,20 @@ class Tracing(Block):
             yield record
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Wait until all that was fired before this call is in the records and the aggregations.  False: after `timeout` seconds it was
-        not.  (On other engines than the embedded one: until nothing has come for a moment.)"""
+        """Wait until all events fired before this call are in the records and aggregations.
+
+        Returns False if that takes longer than `timeout` seconds. Engines other than the embedded one wait until no event has come for
+        a moment.
+        """
         pump = self._running
         caught: bool | None = pump.call_in_thread(lambda: pump.driver.catch_up(timeout))
         return self.finished if caught is None else caught  # when it is over, everything is there
 
     def names(self, probe: str | None = None) -> tuple[set[str], list[str]]:
-        """The names of probes that are traced (of one process: those that it has), and of the values that their records have; of the one of
-        that name, if it is given."""
+        """Return (names of the traced probes, names of their records' values); with `probe` only those of that probe.
+
+        If a single process is traced, only probes that it has are returned.
+        """
         program = self._running.driver.program
         pids: tuple[int, ...] = self._requested.get("pids") or ()
         there = watch_clauses.read_probe_names(pids[0]) if len(pids) == 1 else set()
@@ -524,17 +535,20 @@ class Tracing(Block):
         return probes, values
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until tracing is over: exit(), the command's or the targets' end.  False after `timeout` seconds."""
+        """Wait until the tracing is over: by exit(), or because the command or the targets have ended.
+
+        Returns False after `timeout` seconds.
+        """
         return self._running.queue.wait_until_over(timeout)
 
     @property
     def finished(self) -> bool:
-        """Tracing is over; records may be left to read."""
+        """True if the tracing is over. There may still be records to read."""
         return self._running.queue.over
 
     @property
     def aggregations(self) -> Aggregations:
-        """Live snapshots by name."""
+        """The aggregations by name, without the @: each access is a snapshot (Aggregation)."""
         return Aggregations(
             self._running.driver.program, self._read_aggregation, self._clear_aggregation
         )
@@ -584,36 +598,38 @@ class Tracing(Block):
     # --- for notebooks ------------------------------------------------------------------------------
 
     def to_arrow(self) -> Any:
-        """The records that are there now (available()) as a pyarrow.Table: time (in ns), cpu, pid, tid, the probe's names, and a column
-        for each name of a value, of its type."""
+        """Take the available records as a pyarrow.Table.
+
+        Columns: time (ns), cpu, pid, tid, the parts of the probe's name, and one column for each name of a value. Needs pyarrow.
+        """
         from pydtrace.results.arrow_tables import make_records_table
 
         return make_records_table(self._running.driver.program, self.available())
 
     def to_pandas(self) -> Any:
-        """The same as a pandas.DataFrame; units are in its attrs["units"]."""
+        """Take the available records as a pandas.DataFrame. `attrs["units"]` has the columns' units."""
         from pydtrace.results.arrow_tables import to_pandas
 
         return to_pandas(self.to_arrow())
 
     def to_polars(self) -> Any:
-        """The same as a polars.DataFrame."""
+        """Take the available records as a polars.DataFrame."""
         from pydtrace.results.arrow_tables import to_polars
 
         return to_polars(self.to_arrow())
 
     def live(self, interval: float = 1.0) -> Any:
-        """A widget for a notebook: the page of `pydtrace --web`, which goes on while cells run.  Needs anywidget."""
+        """Return a widget for a notebook: the page of `pydtrace --web`, updated every `interval` seconds. Needs anywidget."""
         from pydtrace.sinks.live.notebook_widget import make_widget
 
         return make_widget(self._running, interval, self)
 
     def prometheus(self, *lines: str) -> Collector:
-        """The aggregations for a registry of prometheus_client: `REGISTRY.register(t.prometheus())`.  lines: what they are called
-        (docs/howto/metrics.md), beside what the script's pragmas say.  After the block it has what there was at the end.
+        """Return the aggregations as a collector of prometheus_client: `REGISTRY.register(t.prometheus())`.
 
-        Needs prometheus_client (`pip install 'pydtrace[prometheus]'`).  Raises ValueError for a line that is wrong, RuntimeError where
-        this tracing has one already.
+        lines: names and labels of the metrics (docs/howto/metrics.md), in addition to the script's pragmas. After the block the
+        collector has the final values. Needs prometheus_client (`pip install 'pydtrace[prometheus]'`). Raises ValueError for a wrong line,
+        and RuntimeError if this tracing has a collector already.
         """
         from pydtrace.sinks.metrics.metric_config import MetricConfigError
         from pydtrace.sinks.metrics.prometheus_model import Collector, MetricStore
@@ -651,32 +667,32 @@ class Tracing(Block):
 
     @property
     def drops(self) -> dict[str, int]:
-        """What was lost so far: {"principal": events or records, "order": out of order, …}."""
+        """Losses so far, by kind: {"principal": lost events or records, "order": events that came too late, …}."""
         return self._running.count_drops()
 
     @property
     def printed(self) -> list[str]:
-        """What printa() has printed so far: the last thousand texts."""
+        """The texts that printa() printed so far: the last thousand."""
         return list(self._running.queue.printed)
 
     @property
     def status(self) -> int | None:
-        """What the script gave to exit(), or None."""
+        """The argument of the script's exit(), or None."""
         return self._running.driver.exit_status
 
     @property
     def returncode(self) -> int | None:
-        """The exit status of cmd as subprocess gives it, None while it runs or where there is none."""
+        """The exit status of cmd, as subprocess gives it; None while it runs or if there is no cmd."""
         command = self._pump.driver.targets.command if self._pump and self._pump.begun else None
         status = command.status if command else None
         return None if status is None else os.waitstatus_to_exitcode(status)
 
     @property
     def engine(self) -> str:
-        """Which engine traces."""
+        """The name of the engine that traces."""
         return str(self._running.driver.engine.name)
 
     @property
     def engine_reason(self) -> str:
-        """Why it is that one."""
+        """Why this engine was chosen."""
         return self._running.driver.reason

@@ -198,14 +198,13 @@ TAGS = {
 
 
 class CompileError(Exception):
-    """A program that can not be compiled.
+    """A script that cannot be compiled.
 
-    tag: key of TAGS; loc: source.Location of the culprit; message: dtrace's, which may have
-    several lines; hint: ours, or None; region: "action list" or "predicate" where dtrace
-    names it (only for command-line clauses, which have no line numbers there), "" where it
-    does not, None until that is known;
-    mark: offset whose line dtrace reports; where it is not given loc.mark, but for what dtrace
-    does not refuse, the place itself.
+    - tag: its kind, a key of TAGS; loc: the location of the error; message: dtrace's message, which may have several lines.
+    - hint: advice from pyusdt, or None.
+    - region: "action list" or "predicate" if dtrace names it, as it does for clauses of the command line, which have no line numbers;
+      "" if it does not, None while that is not known.
+    - mark: the offset whose line dtrace reports.
     """
 
     def __init__(
@@ -228,7 +227,7 @@ class CompileError(Exception):
         self.mark = mark
 
     def summary(self, errtags: bool = False) -> str:
-        """What dtrace prints, without `dtrace: `."""
+        """Return the line that dtrace prints, without `dtrace: `. errtags adds the tag."""
         source = self.loc.source
         text = f"[{self.tag}] " if errtags else ""
         file, line, _ = source.find_position(self.mark)
@@ -247,7 +246,7 @@ class CompileError(Exception):
         return f"failed to compile {source.kind} {source.name}: {text}"
 
     def render(self, errtags: bool = False, program: str = "dtrace") -> str:
-        """The whole text for the user, without a last newline."""
+        """Return the whole text for the user, without a last newline."""
         return "\n".join([f"{program}: {self.summary(errtags)}", *self._source_lines()])
 
     def __str__(self) -> str:

@@ -54,14 +54,14 @@ BUILTIN_PROVIDERS = (
 
 
 class EngineError(Exception):
-    """What the host, the target or the user's rights do not allow: `str` is one line for the user, whatever names are in it."""
+    """The host, the target or the user's rights do not allow the tracing. `str()` of it is one line for the user."""
 
     def __init__(self, message: str) -> None:
         super().__init__(escape_for_terminal(message))
 
     @property
     def reason(self) -> str:
-        """The same without advice, for who goes on in another way."""
+        """The message without advice, for callers that go on in another way."""
         return str(self)
 
 

@@ -60,7 +60,7 @@ class _AggregatedValue:
 
 
 class Number(_AggregatedValue, int):
-    """What count, sum, min, max, avg or stddev gives: an int that knows what it was made of."""
+    """The value of count, sum, min, max, avg or stddev: an int that can be merged with others of its kind."""
 
     def __new__(cls, row: Any, words: Sequence[int]) -> Number:  # noqa: PYI034
         self = super().__new__(cls, row.compute_number(words))
@@ -72,8 +72,10 @@ class Number(_AggregatedValue, int):
 
 
 class FloatNumber(_AggregatedValue, float):
-    """What sum, min, max, avg or stddev of floats gives: a float that knows what it was made of.  It merges with others of its
-    kind as far as floating-point addition allows: up to the order of the sums."""
+    """The value of sum, min, max, avg or stddev of floating-point numbers: a float that can be merged with others of its kind.
+
+    Merged sums depend on the order of addition in their last digits, as all sums of floats do.
+    """
 
     def __new__(cls, row: Any, words: Sequence[int]) -> FloatNumber:  # noqa: PYI034
         self = super().__new__(cls, row.compute_number(words))
@@ -85,7 +87,7 @@ class FloatNumber(_AggregatedValue, float):
 
 
 class Bucket(tuple):  # type: ignore[type-arg]
-    """One bucket that is not empty: (low, high, count); both bounds belong to it, None: unbounded."""
+    """A bucket that is not empty: a tuple (low, high, count). Both bounds belong to it; None means unbounded."""
 
     __slots__ = ()
 
@@ -112,10 +114,10 @@ class Bucket(tuple):  # type: ignore[type-arg]
 
 
 class Histogram:
-    """A distribution: of quantize, lquantize or llquantize.
+    """The value of quantize, lquantize or llquantize: a distribution.
 
-    row: the aggregating function, as a Number's; params: the constants it was given (low, high, step …); counts: of all its buckets, in ascending order;
-    n: how many values went in.
+    - function: the function's name; params: its constants (low, high, step …).
+    - counts: the counts of all buckets, in ascending order; n: the number of values.
     """
 
     __slots__ = ("row", "params", "counts", "n")
@@ -170,7 +172,7 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """The sum of the buckets; more than n where an increment was given."""
+        """The sum of the buckets: more than n if the script gave an increment."""
         return sum(self.counts)
 
     @property
@@ -180,7 +182,7 @@ class Histogram:
 
     @property
     def buckets(self) -> list[Bucket]:
-        """Those that are not empty, ascending."""
+        """The buckets that are not empty, in ascending order."""
         counts = self.counts  # most are 0
         return [
             Bucket(*edge, count)
@@ -199,14 +201,20 @@ class Histogram:
         ]
 
     def percentile(self, percent: float) -> int | None:
-        """A bound that `percent` of the values do not exceed: the upper end of the bucket that the percentile lies
-        in; where that is unbounded its lower end.  None for an empty histogram."""
+        """Return a bound that `percent` (0 to 100) of the values do not exceed, or None for an empty histogram.
+
+        The bound is the upper end of the bucket with the percentile, or its lower end if the bucket has no upper end. Raises ValueError
+        if `percent` is out of range.
+        """
         found = self.percentile_bounds(percent)
         return found and (found[0] if found[1] is None else found[1])
 
     def percentile_bounds(self, percent: float) -> tuple[int | None, int | None] | None:
-        """(lowest, highest) between which the percentile lies: the bounds of its bucket, None: unbounded.  It is the least of the
-        values that `percent` of them do not exceed.  None for an empty histogram."""
+        """Return (lowest, highest), the bounds of the bucket with the percentile, or None for an empty histogram.
+
+        A bound of None means unbounded. The percentile is the least value that `percent` (0 to 100) of the values do not exceed. Raises
+        ValueError if `percent` is out of range.
+        """
         if not 0 <= percent <= 100:
             raise ValueError("a percentile lies between 0 and 100")
         wanted = self.total * (
@@ -221,10 +229,13 @@ class Histogram:
         return found
 
     def merge(self, other: Histogram) -> Histogram:
+        """Return the distribution that one session would have if it had seen all values of both. Raises ValueError (MergeError) if the
+        functions or their parameters differ."""
         _check_same_kind(self, other)
         return type(self)(self.row, self.params, merge_words(self.row, (self.words, other.words)))
 
     def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for example for JSON: function, params, n, buckets."""
         return {
             "function": self.function,
             "params": list(self.params),
@@ -233,7 +244,7 @@ class Histogram:
         }
 
     def text(self) -> str:
-        """As dtrace prints it."""
+        """Return the picture that dtrace prints."""
         from pydtrace.dtrace_text.aggregation_text import render_aggregations
         from pydtrace.program.program import AggDef
 
@@ -250,9 +261,10 @@ class Histogram:
 
 
 class Percentiles(Histogram):
-    """What percentiles() gives: a Histogram fine enough to tell each percentile to 1 %, and the greatest value exactly.
+    """The value of percentiles(): a Histogram that knows each percentile to 1 %.
 
-    max: the greatest value; None where there is none."""
+    max: the greatest value, exact; None if there is no value.
+    """
 
     __slots__ = ("max",)
 
@@ -267,7 +279,7 @@ class Percentiles(Histogram):
         return (self.n, self.max or 0, *self.counts)
 
     def percentile(self, percent: float) -> int | None:
-        """The least of the values that `percent` of them do not exceed, to 1 %; of 100 exactly.  None where there is no value."""
+        """Return the least value that `percent` of the values do not exceed, to 1 %; 100 is exact. None if there is no value."""
         found = self.percentile_bounds(percent)
         if found is None or self.max is None:
             return None
@@ -277,7 +289,7 @@ class Percentiles(Histogram):
         return self.max if percent == 100 else min(self.max, middle)
 
     def percentiles(self) -> dict[str, int | None]:
-        """{"p50": …, "p90": …, "p99": …, "p99.9": …, "max": …}"""
+        """Return {"p50": …, "p90": …, "p99": …, "p99.9": …, "max": …}."""
         return {name: self.percentile(percent) for name, percent in self.row.shown_percentiles}
 
     def to_dict(self) -> dict[str, Any]:

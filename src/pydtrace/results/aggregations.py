@@ -27,9 +27,10 @@ Key = tuple[Any, ...]
 
 
 class Aggregation(Mapping[Key, Any]):
-    """One aggregation at one moment: `agg["GET", 200]`, `agg["GET"]`; `agg.value` where it has no keys.
+    """A snapshot of an aggregation: a mapping from keys to values, `agg["GET", 200]` or `agg["GET"]`.
 
-    name: without @; function: "count", "quantize" …; params: the function's constants.
+    - name: the name without @; function: "count", "quantize" …; params: the function's constants.
+    - The values are Number, FloatNumber, Histogram or Percentiles.
     """
 
     __slots__ = ("_definition", "_strsize", "_values")
@@ -83,7 +84,7 @@ class Aggregation(Mapping[Key, Any]):
 
     @property
     def value(self) -> Any:
-        """Of an aggregation without keys; None while nothing was aggregated."""
+        """The value of an aggregation without keys; None if no event has come. Raises TypeError if the aggregation has keys."""
         if self._definition.keys:
             raise TypeError(f"@{self.name} has keys")
         return self._values.get(())
@@ -102,7 +103,10 @@ class Aggregation(Mapping[Key, Any]):
         return f"<@{self.name} = {self.function}: {len(self)} keys>"
 
     def merge(self, other: Aggregation) -> Aggregation:
-        """What one session would have aggregated that had seen what both saw.  Raises MergeError."""
+        """Return the aggregation that one session would have if it had seen the events of both.
+
+        Raises ValueError (MergeError) if the functions or their parameters differ.
+        """
         if (self.function, self.params) != (other.function, other.params):
             raise MergeError(
                 f"@{self.name} is {self.function}{self.params}, "
@@ -114,7 +118,7 @@ class Aggregation(Mapping[Key, Any]):
         return Aggregation(self._definition, merged, self._strsize)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON and the like."""
+        """Return plain data, for example for JSON."""
         rows = [
             {"keys": [_plain_key_part(part) for part in key], **value.to_dict()}
             for key, value in self.items()
@@ -132,32 +136,38 @@ class Aggregation(Mapping[Key, Any]):
         return [data.type for data in self._definition.keys]
 
     def to_arrow(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
-        """A pyarrow.Table: a row for each key, of a distribution for each bucket, of percentiles() with a column for each.
-        names: of the keys, else key1, key2 …; unit: of the values ("ns"), which the columns' metadata say."""
+        """Return a pyarrow.Table with a row for each key, or for each bucket of a distribution. Needs pyarrow.
+
+        names: the names of the keys, by default key1, key2 …; unit: the unit of the values, for example "ns", kept in the columns'
+        metadata. Percentiles have a column each.
+        """
         from .arrow_tables import make_aggregation_table
 
         return make_aggregation_table(self, names, unit)
 
     def to_pandas(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
-        """The same as a pandas.DataFrame; units are in its attrs["units"]."""
+        """Return the table of to_arrow() as a pandas.DataFrame. `attrs["units"]` has the columns' units."""
         from .arrow_tables import to_pandas
 
         return to_pandas(self.to_arrow(names, unit))
 
     def to_polars(self, names: Sequence[str] = (), unit: str | None = None) -> Any:
-        """The same as a polars.DataFrame."""
+        """Return the table of to_arrow() as a polars.DataFrame."""
         from .arrow_tables import to_polars
 
         return to_polars(self.to_arrow(names, unit))
 
     def plot(self, keys: int = 20) -> Picture:
-        """A picture for a notebook, or a file (.save(path)): bars of the greatest values; of distributions a histogram each."""
+        """Return a picture for a notebook: bars of the greatest values, or a histogram for each key.
+
+        `.save(path)` of it writes an SVG file.
+        """
         from .notebook_svg import draw_aggregation
 
         return draw_aggregation(self, keys)
 
     def text(self) -> str:
-        """The table, as dtrace prints it."""
+        """Return the table that dtrace prints."""
         from pydtrace.dtrace_text.address_text import InternedAddresses
         from pydtrace.dtrace_text.aggregation_text import render_aggregations
 

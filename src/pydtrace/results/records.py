@@ -41,10 +41,12 @@ class Probe(NamedTuple):
 
 
 class Record(Sequence[Any]):
-    """What one firing of a clause recorded.  `rec[0]`, `rec["arg2"]`, iteration and len() are about its values.
+    """The values that one firing of a clause recorded: a sequence, `rec[0]`, `rec["arg2"]`, `for value in rec`.
 
-    probe: Probe; time: ns since the machine started (CLOCK_MONOTONIC); pid, tid, cpu: int; values: tuple; names: a
-    name for each value: the word before `=` in printf's format (`"route=%s"`), else the argument's text.
+    - probe: the probe (`.provider`, `.module`, `.function`, `.name`); time: ns since the machine started (CLOCK_MONOTONIC).
+    - pid, tid, cpu: int; values: tuple; names: the name of each value. That is the word before `=` in printf's format
+      (`"route=%s"`), or else the argument's text.
+    - uncertain: True if its place among the records of other hosts is not certain (trace(hosts=…)).
     """
 
     __slots__ = ("_fields",)
@@ -108,7 +110,7 @@ class Record(Sequence[Any]):
         return f"<{self.probe} pid={self.pid} {shown}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON and the like; the values as a list, since names may repeat."""
+        """Return plain data, for example for JSON. The values are a list, since names may repeat."""
         found = {
             "probe": self.probe._asdict(),
             "time": self.time,

@@ -165,40 +165,41 @@ static PyMethodDef callables[] = {
     {"p", FASTCALL(method_p), METH_FASTCALL,
      "p(*args, /)\n--\n\n"
      "Fire user_trace-i4s4 with up to four integers, then up to four strings.\n\n"
-     "Integers are taken modulo 2**64; str is UTF-8, bytes-like objects are taken as they are, None is absent\n"
-     "(0 or NULL), any other object is str(object).  Strings end at the first NUL and are truncated to 1023\n"
-     "bytes.  Nothing is converted while no tracer wants it.  TypeError for more than eight arguments, traced or not.\n"
-     "Returns True if the event was offered to a tracer."},
+     "- Integers are taken modulo 2**64. None is an absent value: 0 or NULL.\n"
+     "- A str is encoded as UTF-8; bytes-like objects are used unchanged; any other object is converted with str().\n"
+     "- Strings end at the first NUL and are cut to 1023 bytes.\n"
+     "- While no tracer is attached, no argument is converted.\n\n"
+     "Returns True if the event was offered to a tracer. Raises TypeError for more than eight arguments, traced or not."},
     {"pn", FASTCALL(method_pn), METH_FASTCALL,
      "pn(n, /, *args)\n--\n\n"
-     "Fire user_trace-n<n>, n from 0 to 950; otherwise as p().\n\n"
-     "TypeError if n is not an int, ValueError if it is out of range, traced or not."},
+     "Fire user_trace-n<n>, n from 0 to 950, with the arguments of p().\n\n"
+     "Raises TypeError if n is not an int and ValueError if it is out of range, traced or not."},
     {"user_trace_s1", method_s1, METH_O,
      "user_trace_s1(message, /)\n--\n\n"
-     "Fire user_trace-s1 with one string, converted as by p().  Returns as p()."},
+     "Fire user_trace-s1 with one string, converted as by p(). Returns the same as p()."},
     {"user_trace_i4s4", FASTCALL(method_i4s4), METH_FASTCALL,
      "user_trace_i4s4(tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
-     "Fire user_trace-i4s4 with the given tag and each value in its own place (OTP's dyntrace).\n\n"
-     "Values are converted as by p(); anything but an int for an integer is 0.  TypeError for more than nine\n"
-     "arguments, traced or not.  Returns as p()."},
+     "Fire user_trace-i4s4 with the given tag and each value in its own place, as OTP's dyntrace does.\n\n"
+     "Values are converted as by p(). An integer argument that is not an int is 0. Returns the same as p(). Raises TypeError\n"
+     "for more than nine arguments, traced or not."},
     {"user_trace_n", FASTCALL(method_n), METH_FASTCALL,
      "user_trace_n(n, tag=None, i1=None, i2=None, i3=None, i4=None, s1=None, s2=None, s3=None, s4=None, /)\n--\n\n"
-     "Fire user_trace-n<n>, n as for pn(), otherwise as user_trace_i4s4()."},
+     "Fire user_trace-n<n>, n as for pn(), with the other arguments of user_trace_i4s4()."},
     {"probe", pyusdt_probe_new, METH_O,
      "probe(name, /)\n--\n\n"
-     "The probe of that name as an object: D's (user_trace-i4s4) or the note's (user_trace__i4s4).\n\n"
-     "ValueError if there is none, TypeError if name is no str."},
+     "Return the probe of that name, as D writes it (user_trace-i4s4) or as its note does (user_trace__i4s4).\n\n"
+     "Raises ValueError if there is no such probe and TypeError if name is not a str."},
     {"encode_tag", encode_tag, METH_O,
      "encode_tag(tag, /)\n--\n\n"
      "The bytes of a tag in an event, or None."},
     {"get_tag", get_tag, METH_NOARGS,
      "get_tag()\n--\n\n"
-     "The tag of this context as text, None without one."},
+     "Return the tag of the current context as text, or None if it has no tag."},
     {"put_tag", put_tag, METH_O,
      "put_tag(tag, /)\n--\n\n"
-     "Set the tag of this context; None removes it.\n\n"
-     "str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at\n"
-     "most 1023 bytes.  Returns the former tag, as get_tag()."},
+     "Set the tag of the current context; None removes it.\n\n"
+     "tag: str, bytes-like or any other object, converted as p() converts a string: UTF-8, up to the first NUL, at\n"
+     "most 1023 bytes. Returns the former tag, as get_tag() does."},
     {"define", pyusdt_app_provider_define, METH_VARARGS,
      "define(provider, probes, /)\n--\n\n"
      "The probes of an application provider: probes is a list of (name, types), types as bytes, one an argument (pyusdt.h).\n"

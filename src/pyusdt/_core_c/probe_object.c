@@ -310,15 +310,16 @@ PyTypeObject *pyusdt_probe_type(void)
     static PyMethodDef methods[] = {
         {"lazy", probe_lazy, METH_O,
          "lazy($self, function, /)\n--\n\n"
-         "Fire with the arguments that function() returns, a tuple or one value, called only while the probe is on.\n\n"
-         "An exception of function is suppressed (except in strict mode): the event then has no arguments.\n"
+         "Fire with the arguments that function() returns: a tuple, or one value. It is called only if a tracer is attached.\n\n"
+         "An exception of function is suppressed, except in strict mode; the event then has no arguments.\n"
          "Returns True if the event was offered to a tracer."},
         {"wrap", pyusdt_probe_wrap, METH_O,
          "wrap($self, function, /)\n--\n\n"
-         "A decorator: fire around each run of a function, coroutine or generator function.\n\n"
-         "When it begins: 0, its qualified name and 'entry'; when it ends: the nanoseconds it took, its name and\n"
-         "'return', 'raise' or 'close'.  TypeError for an object that is not callable.  While the probe is off a\n"
-         "call costs one more test."},
+         "Decorate a function, coroutine function or generator function so that each run fires the probe twice.\n\n"
+         "- The first event has 0, the qualified name and 'entry'.\n"
+         "- The second has the run's nanoseconds, the name, and 'return', 'raise' or 'close'.\n"
+         "- While no tracer is attached, a call costs one more test.\n\n"
+         "Raises TypeError for an object that is not callable."},
         {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS,
          "Probe[int, str]: for annotations."},
         {"__reduce__", probe_reduce, METH_NOARGS, NULL},
@@ -329,9 +330,10 @@ PyTypeObject *pyusdt_probe_type(void)
         {"name", probe_name, NULL, "The probe's name as D writes it.", NULL},
         {"provider", probe_provider, NULL,
          "The name of the probe's provider, without the process id.", NULL},
-        {"max_arguments", probe_max_arguments, NULL, "How many values a call takes at most.", NULL},
+        {"max_arguments", probe_max_arguments, NULL,
+         "The greatest number of values that a call takes.", NULL},
         {"path", probe_path, NULL,
-         "The object file with an application provider's probe; None without one, and for pyusdt's own probes.",
+         "The object file of an application provider's probe; None without one, and for the probes of pyusdt itself.",
          NULL},
         {NULL, NULL, NULL, NULL, NULL},
     };
@@ -341,9 +343,11 @@ PyTypeObject *pyusdt_probe_type(void)
     };
     static PyType_Slot slots[] = {
         {Py_tp_doc,
-         "One probe.  Its truth tells whether a tracer listens.\n\n"
-         "Called, it fires: with the arguments of p(), of user_trace_s1(), or of the types that an own provider's was\n"
-         "made with, by position or by the names that they have.  TypeError for more than max_arguments, traced or not.  Returns True if the event was offered."},
+         "A probe. It is true while a tracer is attached to it; a call fires it.\n\n"
+         "- A call takes the arguments of p() or user_trace_s1(), or, for a probe of a Provider, values of its types, by\n"
+         "  position or by name.\n"
+         "- It returns True if the event was offered to a tracer.\n\n"
+         "Raises TypeError for more than max_arguments values, traced or not."},
         {Py_tp_call, PyVectorcall_Call},
         {Py_tp_repr, probe_repr},
         {Py_tp_dealloc, probe_dealloc},
