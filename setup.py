@@ -20,9 +20,11 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "c" / "generators"))
 import build_sites
+import generate_build
 
 # The folders of the C core that each side is made of.
 TARGET = ["target", "shared"]
@@ -183,6 +185,14 @@ class Build(build_ext):
             self.compiler.link_shared_object = link
 
 
+class SourceDistribution(sdist):
+    """sdist with the file COMMIT, as there is no git where it is built."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        Path(base_dir, "COMMIT").write_text(f"{generate_build.commit()}\n", encoding="ascii")
+
+
 # PYUSDT_URL, where whoever publishes the wheel has the files of this tree: https://…/blob/main
 URL = os.environ.get("PYUSDT_URL", "").rstrip("/")
 
@@ -212,7 +222,7 @@ generate()
 Build.way = dtrace_sites()
 setup(
     ext_modules=cythonize(extensions(Build.way), build_dir="build/cython"),
-    cmdclass={"build_ext": Build},
+    cmdclass={"build_ext": Build, "sdist": SourceDistribution},
     project_urls=links(),
     long_description=long_description(),
     long_description_content_type="text/markdown",

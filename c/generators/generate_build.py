@@ -1,7 +1,10 @@
-"""Generates c/generated/build.h: the version of pyproject.toml, and the commit of a checkout.
+"""Generates c/generated/build.h: the version of pyproject.toml, and the commit of the sources.
 
-A + behind the commit: with changes that are not committed.  setup.py and erlang_nif/Makefile run it;
-it needs nothing installed.
+- A checkout's commit is git's, with a + behind it if there are changes that are not committed.
+- The commit of a source distribution is in its file COMMIT, which setup.py writes.
+- Other sources have the commit "unknown".
+
+setup.py and erlang_nif/Makefile run it; it needs nothing installed.
 """
 
 import os
@@ -13,6 +16,7 @@ from generated_file import write_if_changed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+COMMIT_FILE = os.path.join(ROOT, "COMMIT")
 OUT = os.path.join(HERE, os.pardir, "generated", "build.h")
 
 
@@ -26,8 +30,8 @@ def _git(*arguments):
     return done.stdout.strip()
 
 
-def commit():
-    """Of these sources; "": they are no checkout, or none that git will read for this user."""
+def _checkout_commit():
+    """ "": these sources are no checkout, or none that git will read for this user."""
     top = _git("rev-parse", "--show-toplevel")
     if not top or not os.path.samefile(top, ROOT):
         return ""
@@ -35,11 +39,24 @@ def commit():
     return f"{found}+" if found and _git("status", "--porcelain", "--untracked-files=no") else found
 
 
+def _kept_commit():
+    try:
+        with open(COMMIT_FILE, encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def commit():
+    """The commit of these sources, or "unknown"."""
+    found = _checkout_commit() or _kept_commit()
+    return found if re.fullmatch(r"[0-9a-f]{8,40}\+?", found) else "unknown"
+
+
 def build():
     with open(os.path.join(ROOT, "pyproject.toml"), encoding="utf-8") as file:
         version = re.search(r'^version = "([^"]+)"', file.read(), re.MULTILINE).group(1)
-    found = commit()
-    return f"{version}, commit {found}" if found else version
+    return f"{version}, commit {commit()}"
 
 
 def main():

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support.core.programs import ROOT, check, wait_for
+from tests.support.core.programs import check, wait_for
 from tests.support.harness import PYDTRACE
 
 DOCTOR = [os.path.join(os.path.dirname(PYDTRACE), "pyusdt"), "doctor"]
@@ -109,18 +109,3 @@ def test_a_flight_recorder_s_file_says_it(world):
         SENTENCE.format("what wrote this flight recorder's file"), done.stderr
     ), done
     assert target.poll() is None
-
-
-def test_a_build_says_its_commit():
-    head = subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short=8", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    made = subprocess.run(
-        [sys.executable, ROOT / "c" / "generators" / "generate_build.py"], check=True
-    )
-    text = (ROOT / "c" / "generated" / "build.h").read_text()
-    assert made.returncode == 0 and re.search(r'"[\d.]+(, commit [0-9a-f]{8}\+?)?"', text)
-    assert head.returncode != 0 or head.stdout.strip() in text or "commit" not in text

@@ -196,7 +196,7 @@ def prose(text: str) -> list[tuple[int, str]]:
     ]
 
 
-@pytest.mark.parametrize("page", ["CHANGELOG.md", *PAGES])
+@pytest.mark.parametrize("page", ["CHANGELOG.md", "SECURITY.md", *PAGES])
 def test_lines_are_short(page):
     with open(os.path.join(harness.ROOT, page)) as file:
         assert [n for n, line in prose(file.read()) if len(line) > 120] == []
@@ -220,7 +220,14 @@ def test_readme_has_three_examples_that_run():
 
 
 RESULTS = ["tests/results/long-tests.md", "tests/results/performance.md"]
-NAMING = ["CHANGELOG.md", "scripts/README.md", "tests/dtrace/corpus/README.md", *RESULTS, *PAGES]
+NAMING = [
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "scripts/README.md",
+    "tests/dtrace/corpus/README.md",
+    *RESULTS,
+    *PAGES,
+]
 # A path of the repository: one that begins with a folder of its top. c/generated is made by the build; NAME and TAG
 # stand for any.
 NAMED = re.compile(

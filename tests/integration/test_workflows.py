@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pydtrace.cli.commands.main import make_parser
 from tests.support import harness
 
 WORKFLOWS = glob.glob(os.path.join(harness.ROOT, ".github", "workflows", "*.yml"))
@@ -24,7 +25,7 @@ for (const file of process.argv.slice(2))
   for (const found of lint(readFileSync(file, "utf8"), file))
     console.log(`${found.kind}: ${file}:${found.line}: ${found.message}`);
 """
-PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314", "cp314t")
+PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314", "cp314t", "cp315")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,23 @@ def test_what_they_run_is_there():
     assert {".ci/run", "tests/integration/use_wheel.py"} <= set(named) and made
     assert [name for name in named if not os.path.exists(os.path.join(harness.ROOT, name))] == []
     assert set(made) <= targets
+
+
+def test_the_form_for_bugs_asks_for_a_report_that_there_is():
+    form = Path(harness.ROOT, ".github", "ISSUE_TEMPLATE", "bug.yml").read_text()
+    commands = re.findall(r"`pyusdt ([^`]+)`", form)
+    assert commands == ["doctor --report", "doctor --report -p PID"]
+    for command in commands:
+        options = make_parser().parse_args(command.replace("PID", str(os.getpid())).split())
+        assert options.report
+
+
+def test_wheels_are_built_for_each_change_of_what_is_in_them():
+    text = Path(harness.ROOT, ".github", "workflows", "wheels.yml").read_text()
+    patterns = re.findall(r'"([^"]+)"', re.search(r"paths: \[(.*)\]", text)[1])
+    folders = {pattern.removesuffix("/**") for pattern in patterns if pattern.endswith("/**")}
+    assert {"c", "include", "src", "bin"} <= folders
+    assert [each for each in patterns if not glob.glob(each, root_dir=harness.ROOT)] == []
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ import pytest
 from pydtrace.cli.commands import doctor, list_command, main
 from pydtrace.cli.commands.doctor import Finding
 from pydtrace.cli.commands.list_command import ListedProbe
+from pydtrace.cli.pydtrace.usage import build_text, describe_python
 from tests.support.pyusdt_command import PYUSDT, run
 
 pytestmark = pytest.mark.own_processes
@@ -24,6 +25,14 @@ def test_finding_text():
     ]
     assert main.format_findings(findings) == (
         "ok  one      fine\nNO  another  bad\n             -> do this\n--  x        so what\n"
+    )
+
+
+def test_a_report_has_build_python_and_platform():
+    (python,) = (each for each in doctor.check_machine() if each.subject == "python")
+    assert main.format_report([python, Finding("x", False, "a|b")]) == (
+        f"{build_text()}\n|  | what | found | to do |\n| --- | --- | --- | --- |\n"
+        f"| ok | python | {describe_python()} |  |\n| NO | x | a\\|b |  |\n"
     )
 
 

@@ -1,6 +1,7 @@
 """pydtrace as a command: what needs neither a target nor a tracer's rights."""
 
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from pydtrace._tracer import BUILD
 from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.cli.pydtrace.main import command_words
-from pydtrace.cli.pydtrace.usage import usage_text
+from pydtrace.cli.pydtrace.usage import usage_text, version_text
 from pydtrace.dlang.ast import ProbeDesc
 from pydtrace.engine.probe_hints import suggest_name, suggest_provider
 from pydtrace.process import process_names
@@ -44,11 +45,20 @@ def test_help_lists_dtrace_s_options_and_ours():
     assert usage_text() in run("-y")[2]
 
 
-def test_version_is_ours_and_that_of_d():
-    shown = f"pyusdt {BUILD}, D 2.0.7\n"
-    assert BUILD.startswith(version("pydtrace"))
-    assert run("--version") == (0, shown, "")
+def test_version_names_build_python_and_platform():
+    build = f"pyusdt {BUILD}, D 2.0.7\n"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    assert re.match(rf"{re.escape(version('pydtrace'))}, commit ([0-9a-f]{{8}}\+?|unknown) ", BUILD)
+    status, stdout, stderr = run("--version")
+    assert (status, stderr) == (0, "") and stdout == version_text()
+    assert stdout.startswith(f"{build}{python}")
+    assert f", {sys.platform} {platform.machine()}" in stdout
+    assert "/" not in stdout and stdout.count("\n") == 2
+
+
+def test_dtrace_s_own_option_for_the_version_is_as_it_was():
     assert run("-V") == (0, "dtrace: D 2.0.7\n", "")
+    assert run("-Vv") == (0, f"dtrace: D 2.0.7\nThis is pydtrace, pyusdt {BUILD}, D 2.0.7\n", "")
 
 
 @pytest.mark.parametrize(

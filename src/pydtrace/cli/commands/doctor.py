@@ -320,7 +320,8 @@ def _check_sip() -> Finding:
 
 def check_machine() -> list[Finding]:
     """Findings about the machine and this Python."""
-    version = f"{platform.python_implementation()} {platform.python_version()}, {sys.platform} {platform.machine()}"
+    from pydtrace.cli.pydtrace.usage import describe_python
+
     checks = [_check_module, _check_run_directory, _check_cache, _check_python_vm, _check_erlang_vm]
     checks += (
         [_check_uprobes, _check_rights, _check_tracefs, _check_namespaces, _check_tools]
@@ -329,7 +330,7 @@ def check_machine() -> list[Finding]:
     )
     checks += [_check_sip] if sys.platform == "darwin" else []
     return [
-        Finding("python", True, version),
+        Finding("python", True, describe_python()),
         *map(_run_check, [*checks, _check_dtrace]),
         *_find_other_builds(),
     ]

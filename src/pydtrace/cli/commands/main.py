@@ -104,14 +104,14 @@ def format_findings(findings: list[Finding]) -> str:
 
 def format_report(findings: list[Finding]) -> str:
     """The same as Markdown, to be pasted into a report of a mistake: a table, which keeps its columns there."""
-    from pydtrace.cli.pydtrace.usage import version_text
+    from pydtrace.cli.pydtrace.usage import build_text
 
     rows = [(MARKS[each.good], each.subject, each.text, each.advice) for each in findings]
     cells = [[escape_for_terminal(cell).replace("|", "\\|") for cell in row] for row in rows]
     table = "".join(
         f"| {' | '.join(row)} |\n" for row in [["", "what", "found", "to do"], ["---"] * 4, *cells]
     )
-    return f"{version_text()}\n{table}"
+    return f"{build_text()}\n{table}"
 
 
 # --- commands ------------------------------------------------------------------------------
@@ -614,7 +614,10 @@ def make_parser() -> ArgumentParser:
         help="colour: auto, the default, where the output is a terminal",
     )
     made.add_argument(
-        "--version", action=Version, nargs=0, help="show pyusdt's version and that of D"
+        "--version",
+        action=Version,
+        nargs=0,
+        help="show the versions of pyusdt, D and Python, and the platform",
     )
     commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for name, each in COMMANDS.items():

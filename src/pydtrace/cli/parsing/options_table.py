@@ -92,7 +92,7 @@ DTRACE_OPTIONS = (
 
 PYDTRACE_OPTIONS = (
     Option("help", None, "show this and exit"),
-    Option("version", None, "show pyusdt's version and that of D, and exit"),
+    Option("version", None, "show the versions of pyusdt, D and Python, and the platform"),
     Option("json", "1|2", "print a line of JSON for each record; 2: lines that can be merged with those of other sessions", optional=True,
            needs="the number of a schema: 1 or 2"),
     Option("parquet", "FILE", "write the records into a Parquet file", needs=_FILE),

@@ -33,7 +33,7 @@ from . import dtrace_l, ready_fd, stability_report
 from .compile_requests import add_requests, compile_requests, read_request_text, show_dumps
 from .progress import Progress
 from .signals import InterruptHandler
-from .usage import PROGRAM, VERSION, help_text, usage_text, version_text
+from .usage import PROGRAM, VERSION, build_text, help_text, usage_text, version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def open_output(path: str | None) -> Output:
 def show_version(verbose: int) -> int:
     write_stdout(f"{PROGRAM}: D {VERSION}\n")
     if verbose:
-        write_stdout(f"This is pydtrace, {version_text()}")
+        write_stdout(f"This is pydtrace, {build_text()}")
     return 0
 
 

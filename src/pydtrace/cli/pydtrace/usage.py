@@ -64,8 +64,27 @@ def help_text() -> str:
     return usage_text("pydtrace") + _MORE
 
 
-def version_text() -> str:
-    """What --version shows, of both commands."""
+def build_text() -> str:
+    """One line: the version of pyusdt with its commit, and that of D."""
     from pydtrace._tracer import BUILD
 
     return f"pyusdt {BUILD}, D {VERSION}\n"
+
+
+def describe_python() -> str:
+    """CPython 3.13.5 without the GIL, linux x86_64, glibc 2.36."""
+    import platform
+    import sys
+    import sysconfig
+
+    gil = " without the GIL" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+    python = f"{platform.python_implementation()} {platform.python_version()}{gil}"
+    libc = " ".join(platform.libc_ver()).strip()
+    if not libc and "musl" in str(sysconfig.get_config_var("HOST_GNU_TYPE")):
+        libc = "musl"  # platform knows musl's version from CPython 3.14 on
+    return ", ".join(filter(None, [python, f"{sys.platform} {platform.machine()}", libc]))
+
+
+def version_text() -> str:
+    """What --version shows, of both commands."""
+    return f"{build_text()}{describe_python()}\n"
