@@ -1,6 +1,6 @@
 """An event loop that is blocked: one task asks the bank by a call that waits, and no other task has its turn meanwhile.
 
-Run it and ask it:  pyusdt dump PID  (docs/reference/stacks.md)."""
+Run it and ask it:  pyusdt dump PID  (docs/howto/dump.md)."""
 
 import asyncio
 import socket

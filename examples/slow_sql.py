@@ -1,6 +1,6 @@
 """A Django application in which one page is slow, for the query of its database: it answers requests as a server would, argv[1] seconds.
 
-Run it and ask where the time goes:  pyusdt profile PID  (docs/reference/stacks.md)."""
+Run it and ask where the time goes:  pyusdt profile PID  (docs/howto/profile.md)."""
 
 import sys
 import time

@@ -1,6 +1,6 @@
 """Answers requests in threads, as a small web server does: "/list" is quick, "/report" is slow, and both call the same functions.
 
-Which functions is the report slow in, and not the program as a whole?  docs/reference/stacks.md, "While this request runs"."""
+Which functions is the report slow in, and not the program as a whole?  docs/howto/stacks-in-scripts.md."""
 
 import sys
 import threading

@@ -8,7 +8,7 @@
  *   and anew while these differ. If they still differ at the last try, a flag says so, and only the
  *   frames that did not change are given.
  * - A stack that changes and changes back between two reads, some microseconds, each time, is not
- *   noticed: tests/stacks/moving_main.c has a model, docs/reference/stacks.md says how often it was
+ *   noticed: tests/stacks/moving_main.c has a model, docs/internals/stacks.md says how often it was
  *   seen.
  */
 #ifndef PYUSDT_PYSTACK_PYTHON_WALK_H

@@ -1,7 +1,7 @@
-"""A spinning function, a dead lock, a blocked event loop and a slow query of Django: each is found by the command of docs/reference/stacks.md.
+"""A spinning function, a dead lock, a blocked event loop and a slow query of Django: each is found by the command of docs/howto/dump.md or profile.md.
 
-Input: the console blocks of that page, each CPython that there is as `python`.
-Output: what the page shows.
+Input: the console blocks of these pages, each CPython that there is as `python`.
+Output: what the pages show.
 
 - Program and pyusdt have no rights but those of the user whose they are; programs end with the
   test.
@@ -36,11 +36,11 @@ UNPRIVILEGED = "setpriv", "--inh-caps=-all", "--bounding-set=-all"
 
 
 def block_of(example: str):
-    """The first of the page that runs it."""
+    """The first of the pages that runs it."""
     return next(
         each
         for each in BLOCKS
-        if each.page == "docs/reference/stacks.md"
+        if each.page in ("docs/howto/dump.md", "docs/howto/profile.md")
         and each.kind == "console"
         and f"python examples/{example}" in each.text
     )

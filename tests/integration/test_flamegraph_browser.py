@@ -1,6 +1,6 @@
 """The flame graph of pyusdt profile --svg in a real browser (chromium): boxes, zoom, search, names that are markup.
 
-With PYUSDT_PICTURES=1 in the environment the picture of docs/reference/stacks.md is made, docs/images/flame.png: a graph of a profile that was taken.
+With PYUSDT_PICTURES=1 in the environment the picture of docs/howto/profile.md is made, docs/images/flame.png: a graph of a profile that was taken.
 """
 
 import os
