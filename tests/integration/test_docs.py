@@ -13,6 +13,8 @@ A block's language says what it is, with the comment before it (`<!-- root -->`)
     sh          set-up, which the tests do not repeat, since it is what they run in: `make` with targets that exist, or
                 entering .venv
                 With "syntax": a command that cannot run here; bash looks at its syntax. SystemTap needs the running kernel's build tree
+    dockerfile  each line is an instruction of Docker's; a CMD is a list
+    yaml        a document of YAML
 There is no other kind, and no command in an indented block. What is indented is the tree (DESIGN.md) and a step of the
 protocol (ring.md). What a page starts in the background (a command that ends in "&") runs for all blocks after it, and
 ends with the tests.
@@ -21,6 +23,7 @@ Every link and every path that a page names leads to what is there.
 """
 
 import glob
+import json
 import os
 import re
 import runpy
@@ -133,6 +136,18 @@ def check_generated(block: Block, path: str) -> None:
     assert block.page == "docs/reference/api-reference.md"
 
 
+def check_dockerfile(block: Block, path: str) -> None:
+    for line in block.text.splitlines():
+        instruction, _, rest = line.partition(" ")
+        assert instruction in ("FROM", "RUN", "COPY", "ENV", "USER", "WORKDIR", "CMD"), line
+        assert instruction != "CMD" or json.loads(rest), line
+
+
+def check_yaml(block: Block, path: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    assert isinstance(yaml.safe_load(block.text), dict)
+
+
 def check_erlang(block: Block, path: str) -> None:
     text = block.text if block.text.startswith("main(") else f"main(_) ->\n{block.text.rstrip()}.\n"
     with tempfile.NamedTemporaryFile("w", suffix=".escript") as script:
@@ -150,6 +165,8 @@ CHECKS = {
     "python test": check_python_test,
     "py": check_generated,
     "d": check_d,
+    "dockerfile": check_dockerfile,
+    "yaml": check_yaml,
     "erlang": check_erlang,
     "sh": check_setup,
     "sh syntax": check_syntax,
