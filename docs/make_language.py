@@ -1,22 +1,23 @@
-"""Makes docs/reference/language.md: the prose of docs/reference/language.md.in, with two tables put into it.
+"""Makes docs/reference/language.md and docs/internals/dtrace-differences.md: the prose of NAME.md.in, with a table put into each.
 
-    python docs/make_language.py            writes the page
-    python docs/make_language.py --print    shows it
+    python docs/make_language.py            writes the pages
+    python docs/make_language.py --print    shows them
 
-Input: the template; the records of the built-in names in src/pydtrace/dlang/builtins;
+Input: the templates; the records of the built-in names in src/pydtrace/dlang/builtins;
 tests/conformance/failing.txt.
 
-- What the tables say of a name stands in its record, or, where it has none, in
-  builtins/unsupported.py.
+- What the tables say of a name is in its record, or, if it has none, in builtins/unsupported.py.
 """
 
 import os
+import re
 import sys
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
-PATH = os.path.join(TOP, "docs", "reference", "language.md")
-TEMPLATE = PATH + ".in"
 FAILING = os.path.join(TOP, "tests", "conformance", "failing.txt")
+
+
+_ARGUMENT = re.compile("arg[1-9]")
 
 
 def rows_of(title, table, names):
@@ -31,7 +32,13 @@ def rows_of(title, table, names):
     ]
     for name in names:
         row = table.get(name)
-        if name in DECLARED_VARIABLES:
+        if name == "arg0":  # one row for all ten, which differ in their numbers
+            lines.append(
+                "| `arg0` … `arg9` | the first ten arguments of the probe, 0 if it has fewer | works | works |"
+            )
+        elif _ARGUMENT.fullmatch(name):
+            continue
+        elif name in DECLARED_VARIABLES:
             lines.append(f"| `{name}` | {' | '.join(DECLARED_VARIABLES[name])} |")
         elif row is None:
             reason = UNSUPPORTED[name]
@@ -40,7 +47,8 @@ def rows_of(title, table, names):
             lines.append(f"| `{name}` | | no: {row.doc} | no |")
         else:
             embedded, kernel = ENGINE_NOTES.get(name, ("works", "works"))
-            lines.append(f"| `{name}` | {row.doc} | {embedded} | {kernel} |")
+            needs = " (needs `-x pyusdt`)" if getattr(row, "is_extension", False) else ""
+            lines.append(f"| `{name}` | {row.doc}{needs} | {embedded} | {kernel} |")
     return lines
 
 
@@ -83,19 +91,24 @@ def suite():
     return lines
 
 
-def text():
-    """The page."""
-    with open(TEMPLATE, encoding="utf-8") as file:
-        page = file.read()
-    for place, lines in (("@BUILT_IN_NAMES@", names()), ("@DTRACE_TESTS@", suite())):
-        page = page.replace(f"{place}\n", "\n".join(lines) + "\n")
-    return page
+# The pages: path below docs/, what is put into it, where.
+PAGES = (
+    ("reference/language.md", "@BUILT_IN_NAMES@", names),
+    ("internals/dtrace-differences.md", "@DTRACE_TESTS@", suite),
+)
+
+
+def text(page, place, make_lines):
+    """A page: its template with the lines in their place."""
+    with open(os.path.join(TOP, "docs", f"{page}.in"), encoding="utf-8") as file:
+        return file.read().replace(f"{place}\n", "\n".join(make_lines()) + "\n")
 
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.join(TOP, "src"))
-    if sys.argv[1:] == ["--print"]:
-        print(text(), end="")
-    else:
-        with open(PATH, "w", encoding="utf-8") as file:
-            file.write(text())
+    for row in PAGES:
+        if sys.argv[1:] == ["--print"]:
+            print(text(*row), end="")
+        else:
+            with open(os.path.join(TOP, "docs", row[0]), "w", encoding="utf-8") as file:
+                file.write(text(*row))

@@ -3,7 +3,7 @@
 Input: docs/reference/*.md, pydtrace.cli.
 Output: the pages, in man(7). `docs/make_man.py --print NAME` prints one.
 
-- What Markdown the two pages use is understood (headings, paragraphs, lists of one level, tables,
+- What Markdown the two pages use is understood (headings of two levels, paragraphs, lists of one level, tables,
   fenced blocks; code, bold, links); a line of another kind is a paragraph's.
 """
 
@@ -36,19 +36,29 @@ def escaped(text):
     return f"\\&{text}" if text.startswith(".") else text
 
 
-_SPAN = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\[([^]]+)\]\([^)]+\)")
+_SPAN = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\[([^]]+)\]\(([^)]+)\)")
+_PAGE = re.compile(r"(?:[./a-z]*/)?([\w-]+)\.md(?:#.*)?")
+
+
+def linked(words, target):
+    """A link: a page of the guide is named as the command that shows it, since an installation does not have docs/."""
+    page = _PAGE.fullmatch(target)
+    if not page or "internals/" in target:
+        return inline(words)
+    command = f"\\fB{escaped(f'pyusdt help {page[1]}')}\\fR"
+    return command if words == page[1] else f"{inline(words)} ({command})"
 
 
 def inline(text):
-    """A paragraph's text: code and bold are bold, of a link its words stay."""
+    """A paragraph's text: code and bold are bold."""
     out, at = [], 0
     for match in _SPAN.finditer(text):
-        code, bold, link = match.groups()
-        shown = escaped(code) if code is not None else inline(bold if bold is not None else link)
-        out += [
-            escaped(text[at : match.start()]),
-            shown if link is not None else f"\\fB{shown}\\fR",
-        ]
+        code, bold, words, target = match.groups()
+        if words is not None:
+            shown = linked(words, target)
+        else:
+            shown = f"\\fB{escaped(code) if code is not None else inline(bold)}\\fR"
+        out += [escaped(text[at : match.start()]), shown]
         at = match.end()
     whole = "".join([*out, escaped(text[at:])])
     return f"\\&{whole}" if whole.startswith("\\(aq") else whole
@@ -101,10 +111,12 @@ def roff(markdown):
                 code = []
             elif line.startswith("## "):
                 out.append(f".SH {escaped(line[3:].upper())}")
+            elif line.startswith("### "):
+                out.append(f".SS {escaped(line[4:])}")
         else:
             paragraph.append(line)
     return re.sub(
-        r"^(\.SH .*)\n\.PP$", r"\1", "\n".join(out).removeprefix(".PP\n"), flags=re.MULTILINE
+        r"^(\.S[HS] .*)\n\.PP$", r"\1", "\n".join(out).removeprefix(".PP\n"), flags=re.MULTILINE
     )
 
 

@@ -141,7 +141,7 @@ def _copyinstr_row() -> SubroutineRow:
         "copyinstr",
         "string(uintptr_t, [size_t])",
         emit_copyinstr,
-        "the NUL-terminated string at an address of the firing process; a second argument bounds its bytes, the NUL among them",
+        "the string at an address of the firing process; a second argument bounds its bytes",
         read_limit=_read_limit,
         knows_length=True,
         key_row=_choose_key_row,

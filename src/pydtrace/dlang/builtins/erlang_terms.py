@@ -80,8 +80,7 @@ ROWS = [
         "term",
         "string(uintptr_t, ...)",
         emit_term,
-        "the Erlang term at an address of the firing process, as Erlang prints it; with further arguments the "
-        "element of a tuple or list of that number, or a key's value, and so on; NULL where there is none",
+        "an Erlang term as text, or the part that further arguments lead to",
         is_nullable=True,
         read_limit=lambda call, strsize: p.STRING_LIMIT,
     ),

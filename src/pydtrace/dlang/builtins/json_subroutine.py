@@ -50,8 +50,7 @@ ROWS = [
         "json",
         "string(const char *, const char *)",
         emit_json,
-        'the value in a JSON text that a path such as "user.tags[2]" leads to; NULL '
-        "where there is none",
+        "the value in a JSON text that a path leads to, or NULL",
         is_nullable=True,
     ),
 ]

@@ -61,6 +61,6 @@ ROWS = [
         "cleanpath",
         "string(const char *)",
         emit_cleanpath,
-        "a path without empty parts, `.` and `..`, as far as that can be told",
+        "a path without empty parts, `.` and `..`",
     ),
 ]

@@ -145,7 +145,7 @@ ROWS = [
     StackAction(
         "jstack",
         "stack([uint32_t], [uint32_t])",
-        "that of its language alone: functions of Python or Erlang",
+        "the same, only with functions of Python and Erlang",
         LANGUAGE,
         ("jstackframes", 50),
         "D_USTACK_FRAMES",

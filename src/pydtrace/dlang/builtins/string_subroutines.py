@@ -481,9 +481,7 @@ ROWS = [
         _make_swap_emitter(64),
         "64 bits from the network's order of bytes",
     ),
-    SubroutineRow(
-        "rand", "int()", emit_rand, "a number that can not be foretold easily, from 0 to 2147483647"
-    ),
+    SubroutineRow("rand", "int()", emit_rand, "a random number from 0 to 2147483647"),
     SubroutineRow(
         "getmajor", "dev_t(dev_t)", _make_device_emitter(20, 0xFFF), "the major number of a device"
     ),

@@ -5,7 +5,7 @@ The compiler's hints and docs/reference/language.md come from these tables.
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
-_REGISTERS = "the kernel's registers are not recorded; uregs[] has those of the thread in user mode"
+_REGISTERS = "the kernel's registers are not recorded; uregs[] has the thread's in user mode"
 _NAME_ONLY = 'dtrace 2.0 knows no more than the name: "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
@@ -55,8 +55,8 @@ DECLARED_VARIABLES = {
     "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
     **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
     "uregs": (
-        "a register of the thread in user mode, by its number or name (`R_RIP`; x86-64 alone)",
-        "no: an event carries the probe's arguments, `arg0` … `arg9`, and no registers",
+        "a register of the thread in user mode, as `uregs[R_RIP]` (only x86-64)",
+        "no: an event carries arguments, not registers",
         "works",
     ),
     "curthread": ("the firing thread, a `struct task_struct *`", *_KERNEL_ONLY),
@@ -70,10 +70,10 @@ DECLARED_VARIABLES = {
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
 _READ_LATER = "reads what the event captured of it; another address is a fault"
-_LANGUAGES = "functions of Python and Erlang; the tracer's own stack where it fires the probe (BEGIN, tick-n)"
-_NATIVES = "native frames as far as frame pointers lead, and " + _LANGUAGES
+_LANGUAGES = "functions of Python and Erlang"
+_NATIVES = "native frames, and functions of Python and Erlang"
 _NO_KERNEL_STACK = "no frames"
-_WRITES = "works under `-w`, where the kernel has bpf_probe_write_user; in BEGIN, END and ticks every address is a fault"
+_WRITES = "works under `-w`, if the kernel has `bpf_probe_write_user`; not in BEGIN, END and ticks"
 _LATER = "when the record is printed, which is after the firing"
 ENGINE_NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
