@@ -8,7 +8,7 @@ tests that failed.
   own with the tools that requirements-dev.txt pins; it knows nothing of the pytest that runs it,
   and leaves nothing running.
 
-Ten minutes each on a quiet machine; docs/reference/platforms.md says when it was run last, and with what result.
+Ten minutes each on a quiet machine; tests/results/2026-11-22-platforms.md says when it was run last, and with what result.
 """
 
 from __future__ import annotations
