@@ -301,7 +301,7 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        ((3, 10), "profile and trace functions.*attach PID needs"),
+        ((3, 10), "frame evaluation hook.*attach PID needs"),
         ((3, 12), "by sys.monitoring; .*attach PID needs"),
         ((3, 14), "attach PID works"),
     ],

@@ -134,7 +134,7 @@ def _check_python_vm() -> Finding:
     how = (
         "sys.monitoring"
         if version >= (3, 12)
-        else "profile and trace functions, which cost more (CPython 3.12 has better)"
+        else "a frame evaluation hook (PEP 523), profile and trace functions"
     )
     attach = (
         "pyusdt attach PID works" if version >= (3, 14) else "pyusdt attach PID needs CPython 3.14"
