@@ -3,7 +3,8 @@
 A block's language says what it is, with the comment before it (`<!-- root -->`), if there is one:
     console     each line that starts with "$ " is run by a shell, in the repository, with .venv's commands first;
                 the lines after it are its output, standard error included where "2>&1" says so. "..." stands for
-                anything in a line, a line of "..." for any lines. With "root": runs as root.
+                anything in a line, a line of "..." for any lines. With "root": runs as root. With "folder": runs in a
+                folder of the page's own, empty at first, as for a user who has only the wheel.
                 With "rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
     python      a whole program
                 With "test": a module of tests, which pytest runs
@@ -22,30 +23,61 @@ ends with the tests.
 Every link and every path that a page names leads to what is there.
 """
 
+import atexit
+import contextlib
+import functools
 import glob
 import json
 import os
 import re
 import runpy
+import shutil
+import signal
 import sys
 import tempfile
 
 import pytest
 
 from tests.support import harness
-from tests.support.docs_blocks import BLOCKS, MARK, PAGES, Block, check_step, pattern, steps
+from tests.support.docs_blocks import (
+    BLOCKS,
+    MARK,
+    PAGES,
+    Block,
+    check_step,
+    marked,
+    pattern,
+    steps,
+)
 from tests.support.servers import rabbitmq
 
 
-def shell(command: str, path: str) -> harness.Run:
+def shell(command: str, path: str, folder: str = harness.ROOT) -> harness.Run:
     environment = {**os.environ, "PATH": path, **dict([MARK.split("=")])}
-    return harness.run(["bash", "-c", command], timeout=120, cwd=harness.ROOT, env=environment)
+    return harness.run(["bash", "-c", command], timeout=120, cwd=folder, env=environment)
 
 
-STARTED: set[tuple[str, str]] = set()  # (page, command) of what runs in the background
+FOLDER = "pyusdt-page-"
 
 
-def start_what_is_needed(block: Block, path: str) -> None:
+@functools.cache
+def folder_of(page: str) -> str:
+    folder = tempfile.mkdtemp(prefix=FOLDER)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+STARTED: set[tuple[str, str]] = (
+    set()
+)  # (page, command) of what runs in the background, or made a file
+
+
+def is_lasting(command: str) -> bool:
+    """Whether later blocks need it: it runs in the background, or writes an example."""
+    return command.endswith("&") or command.startswith("pyusdt example ")
+
+
+def start_what_is_needed(block: Block, path: str, shell) -> None:
     """What the page has started before this block: where the block is run alone, that did not happen."""
     for earlier in BLOCKS:
         if (
@@ -54,7 +86,7 @@ def start_what_is_needed(block: Block, path: str) -> None:
             and earlier.kind.startswith("console")
         ):
             for command, _ in steps(earlier):
-                if command.endswith("&") and (block.page, command) not in STARTED:
+                if is_lasting(command) and (block.page, command) not in STARTED:
                     shell(command, path)
                     STARTED.add((block.page, command))
 
@@ -63,13 +95,27 @@ def check_steps(block: Block, path: str, shell=shell) -> None:
     assert steps(block), f"{block!r} has no command"
     for command, expected in steps(block):
         check_step(command, expected, lambda command: shell(command, path))
-        if command.endswith("&"):
+        if is_lasting(command):
             STARTED.add((block.page, command))
 
 
-def check_console(block: Block, path: str) -> None:
-    start_what_is_needed(block, path)
-    check_steps(block, path)
+def check_console(block: Block, path: str, shell=shell) -> None:
+    start_what_is_needed(block, path, shell)
+    check_steps(block, path, shell)
+
+
+def end_other_pages(page: str) -> None:
+    """What another page has left running in its folder: its requests would be in this page's output, too."""
+    for pid in marked():
+        with contextlib.suppress(OSError):
+            folder = os.path.basename(os.readlink(f"/proc/{pid}/cwd"))
+            if folder.startswith(FOLDER) and folder != os.path.basename(folder_of(page)):
+                os.kill(pid, signal.SIGKILL)
+
+
+def check_in_folder(block: Block, path: str) -> None:
+    end_other_pages(block.page)
+    check_console(block, path, functools.partial(shell, folder=folder_of(block.page)))
 
 
 def check_rabbitmq(block: Block, path: str) -> None:
@@ -160,6 +206,7 @@ def check_erlang(block: Block, path: str) -> None:
 CHECKS = {
     "console": check_console,
     "console root": check_console,
+    "console folder": check_in_folder,
     "console rabbitmq": check_rabbitmq,
     "python": check_python,
     "python test": check_python_test,
@@ -231,7 +278,10 @@ def test_readme_names_the_test_command():
 
 def test_readme_has_three_examples_that_run():
     assert (
-        sum(block.page == "README.md" and block.kind in ("console", "python") for block in BLOCKS)
+        sum(
+            block.page == "README.md" and block.kind in ("console", "console folder", "python")
+            for block in BLOCKS
+        )
         >= 3
     )
 
