@@ -122,6 +122,6 @@ def test_the_compiler_is_imported_and_run_in_less_than_it_takes_to_import_asynci
         seconds, *modules = done.stdout.split()
         return float(seconds), modules
 
-    pairs = [(run(COMPILER), run("import asyncio")) for _ in range(4)]
-    assert min(ours[0] for ours, _ in pairs) < 0.6 * min(asyncio[0] for _, asyncio in pairs)
+    pairs = [(run(COMPILER), run("import asyncio")) for _ in range(6)]
+    assert min(ours[0] for ours, _ in pairs) < 0.8 * min(asyncio[0] for _, asyncio in pairs)
     assert not {"dataclasses", "enum", "inspect", "asyncio", "typing", "re"} & set(pairs[0][0][1])

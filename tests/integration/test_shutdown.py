@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,20 +20,22 @@ exec(compile(open({harness.PYDTRACE!r}).read(), {harness.PYDTRACE!r}, 'exec'))""
 PRINT = 'pyusdt*:::user_trace-i4s4 { printf("%d\\n", arg2); }'
 
 
-def interrupted(tracer: list[str], arguments: list[str], seconds: float) -> harness.Run:
+def interrupted(tracer: list[str], arguments: list[str], log: Path) -> harness.Run:
+    """Ctrl-C a second after the program has seen that its probe is on."""
     with (
-        harness.running_program("steady.py") as program,
+        harness.running_program("steady.py", log) as program,
         harness.running([*tracer, *arguments, "-p", str(program.pid)]) as process,
     ):
-        time.sleep(seconds)
+        harness.wait_until(lambda: log.exists() and log.read_text().endswith("on\n"), 60)
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         return harness.finish(process, 30)
 
 
-def test_ctrl_c_ends_as_in_dtrace(oracle):
+def test_ctrl_c_ends_as_in_dtrace(oracle, tmp_path):
     arguments = ["-q", "-n", COUNT.replace("*", "$target"), "-n", 'END { printf("over\\n"); }']
-    want = interrupted([harness.ORACLE, "dtrace"], arguments, 6)
-    got = interrupted([harness.PYDTRACE], arguments, 2)
+    want = interrupted([harness.ORACLE, "dtrace"], arguments, tmp_path / "dtrace")
+    got = interrupted([harness.PYDTRACE], arguments, tmp_path / "pydtrace")
     assert got.status == want.status, got
     assert re.sub(r" *\d+", " N", got.stdout) == re.sub(r" *\d+", " N", want.stdout)
     assert int(got.stdout.split()[-1]) > 0
