@@ -21,23 +21,23 @@ TYPES = {int: "int", str: "string", "term": "term"}
 # Probe: when it fires; in Erlang and Elixir.
 FIRES = {
     "http:::request-start": (
-        'a request has come; no framework of Python\'s knows the route yet: ""',
-        "cowboy, phoenix; the route, where cowboy's own stream handler tells",
+        'a request has come; route: "", since no Python framework knows it yet',
+        "cowboy, phoenix; route: only with cowboy's stream handler",
     ),
     "http:::request-done": (
-        "the last byte of the answer has been handed on",
-        "cowboy; of phoenix alone: before the answer is sent",
+        "the application has handed on the last byte of the answer",
+        "cowboy; phoenix without cowboy: before the answer is sent",
     ),
-    "rpc:::request-start": ("a server of gRPC begins to answer a call", ""),
+    "rpc:::request-start": ("a gRPC server begins to answer a call", ""),
     "rpc:::request-done": (
-        'the answer has been handed on; status: the code\'s name: `OK`, `NOT_FOUND` …, "" where it is not known',
+        'the answer has been handed on; status: `OK`, `NOT_FOUND` … or ""',
         "",
     ),
-    "rpc:::call-start": ("the program sends a call by gRPC; target: of the channel", ""),
-    "rpc:::call-done": ("the call has ended, a stream with its last message", ""),
-    "db:::query-start": ("before a statement is executed", "no: Ecto tells of what is done"),
+    "rpc:::call-start": ("the program sends a gRPC call; target: of the channel", ""),
+    "rpc:::call-done": ("the call has ended; a stream, with its last message", ""),
+    "db:::query-start": ("before a statement is executed", "no: Ecto reports only the end"),
     "db:::query-done": (
-        'afterwards; rows: what the cursor counts, -1 where it can not tell; error: the exception\'s type, or ""',
+        'afterwards; rows: of the cursor, or -1; error: the exception\'s type, or ""',
         "ecto",
     ),
     "cache:::command-start": (
@@ -45,15 +45,15 @@ FIRES = {
         "",
     ),
     "cache:::command-done": (
-        "its answer is there; hit: 1 or 0 of `GET`, `GETEX`, `GETDEL`, `HGET`, -1 of others",
+        "after the answer; hit: 1 or 0 of `GET`, `GETEX`, `GETDEL`, `HGET`; others: -1",
         "",
     ),
     "task:::start": (
-        "a worker of a queue of tasks begins a task",
+        "a worker of a task queue begins a task",
         'broadway: a message, a batch; id: ""',
     ),
     "task:::done": (
-        "the task has ended; state as Celery has it: `SUCCESS`, `FAILURE` …",
+        "the task has ended; state: Celery's `SUCCESS`, `FAILURE` …",
         "broadway: `SUCCESS` or `FAILURE`",
     ),
     "pool:::call-start": (
@@ -62,9 +62,9 @@ FIRES = {
     ),
     "pool:::call-done": ('the call has ended; error: the exception\'s type, or ""', ""),
     "process:::start": ("in a process that the program has started to call that function", ""),
-    "process:::done": ("in it, before it exits with that status", ""),
+    "process:::done": ("in that process, before it exits with this status", ""),
     "loop:::callback-done": (
-        "an event loop has run a callback, or a step of that coroutine: so long nothing else ran",
+        "an event loop has run a callback, or one step of a coroutine",
         "",
     ),
     "loop:::slow-callback": (
@@ -72,22 +72,22 @@ FIRES = {
         "",
     ),
     "otel:::span-start": ("a span of OpenTelemetry begins", ""),
-    "otel:::span-end": ("it ends; attributes: an object of JSON", ""),
+    "otel:::span-end": ("the span ends; attributes: a JSON object", ""),
     "client:::request-start": (
-        "the program sends a request; of the URL neither user, password nor query",
+        "the program sends a request; url: without user, password and query",
         "",
     ),
     "client:::request-done": (
-        "the head of the answer has come, or (status -1) the exception whose type error is",
+        "the head of the answer has come; or status is -1 and error a type",
         "",
     ),
     "log:::record": (
         "a logger's level lets a record through",
-        "logger: levels as Python's numbers, `notice` 25, `alert` 60, `emergency` 70; logger: the module",
+        "logger: Python's numbers, `notice` 25, `alert` 60, `emergency` 70; logger: the module",
     ),
     "telemetry:::event": (
         "",
-        "telemetry: an event of that name, `phoenix.endpoint.stop`; what it carries as terms",
+        "telemetry: an event of that name (`phoenix.endpoint.stop`); its data as terms",
     ),
 }
 
