@@ -33,7 +33,7 @@ provider PROVIDER {
     /*
      * The general probe: what p() fires, in Python and in Erlang.
      *
-     * proc: what fired; an Erlang process as <0.34.0>, a Python thread as <pid.tid>, an asyncio task as <pid.tid.number.name>
+     * proc: <0.34.0> of Erlang, <pid.tid> of a Python thread, <pid.tid.number.name> of an asyncio task
      * user_tag: the tag that put_tag() has set, NULL without one
      * i1: first integer
      * i2: second integer
@@ -47,7 +47,7 @@ provider PROVIDER {
     probe user_trace__i4s4(USER_TRACE_ARGUMENTS);
 
     /*
-     * The numbered probes, what pn(n, ...) fires: each can be enabled alone, so that an application
+     * The numbered probes, what pn(n, ...) fires: each can be enabled separately, so that an application
      * gives numbers to its own events.  Arguments as those of user_trace-i4s4.
      */
     probe user_trace__n0(USER_TRACE_ARGUMENTS);
