@@ -1,6 +1,6 @@
-"""An event loop that is blocked: one task asks the bank by a call that waits, and no other task has its turn meanwhile.
+"""An event loop that is blocked: one task waits for the bank in a blocking call, and no other task runs.
 
-Run it and ask it:  pyusdt dump PID  (docs/howto/dump.md)."""
+Run it and ask it:  pyusdt dump PID  (pyusdt help dump)."""
 
 import asyncio
 import socket

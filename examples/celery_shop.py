@@ -1,4 +1,4 @@
-"""A Celery application that knows nothing of pyusdt: what docs/howto/frameworks/celery.md traces.
+"""A Celery application that knows nothing of pyusdt. `pyusdt help celery` traces it.
 
 celery -A celery_shop worker    is the worker; its broker is a folder beside it
 python celery_shop.py 30        sends 30 tasks, of which each third fails

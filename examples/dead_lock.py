@@ -1,4 +1,4 @@
-"""Two threads that move money in both directions at the same time, and wait for each other for ever: pyusdt dump says so."""
+"""Two threads that wait for each other's lock for ever: `pyusdt dump PID` reports the deadlock."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A Django project in one file that knows nothing of pyusdt: what docs/howto/frameworks/django.md traces.
+"""A Django project in one file that knows nothing of pyusdt. `pyusdt help django` traces it.
 
 python django_shop.py runserver --noreload    or    gunicorn django_shop:application
 

@@ -1,4 +1,4 @@
-"""A FastAPI application that knows nothing of pyusdt: what docs/howto/frameworks/fastapi.md traces.
+"""A FastAPI application that knows nothing of pyusdt. `pyusdt help fastapi` traces it.
 
 uvicorn fastapi_shop:app
 """

@@ -1,4 +1,4 @@
-"""A Flask application that knows nothing of pyusdt: what docs/howto/frameworks/flask.md traces.
+"""A Flask application that knows nothing of pyusdt. `pyusdt help flask` traces it.
 
 flask --app flask_shop run    or    gunicorn flask_shop:app
 """

@@ -1,6 +1,6 @@
 """A program with a function that is hot: what it computes, it computes again and again.
 
-Run it for so many seconds and ask where they go:  pyusdt profile -- python examples/hot.py 1  (docs/howto/profile.md)."""
+Run it for so many seconds and ask where they go:  pyusdt profile -- python examples/hot.py 1  (pyusdt help profile)."""
 
 import sys
 import time

@@ -1,6 +1,6 @@
 # cython: language_level=3
-"""A Cython module that asks whether its probe is traced without a call of Python's: build it with pyusdt.get_include() among
-the folders of headers (docs/reference/providers.md)."""
+"""A Cython module that checks without a Python call whether its probe is traced. Build it with pyusdt.get_include() among
+the folders of headers (pyusdt help providers)."""
 cimport pyusdt
 import pyusdt as api
 

@@ -1,6 +1,6 @@
 /*
- * Where examples/httpd.py spends its time: a histogram of latency for each path, and how often each status
- * was answered.
+ * Where examples/httpd.py spends its time: a latency histogram for each path, and a count for each
+ * status.
  *
  *     pydtrace -s examples/latency.d -c 'python3 examples/httpd.py'        (until Ctrl-C)
  *

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program that knows nothing of pyusdt: what docs/start/first-heat-map.md looks at.
+"""A program that knows nothing of pyusdt: what `pyusdt help first-heat-map` looks at.
 
 python examples/plain.py [REQUESTS]     answers 300 requests, of which every twentieth is slow, and ends
 """

@@ -1,4 +1,4 @@
-"""Tests that know nothing of pyusdt: what docs/howto/frameworks/pytest.md traces.
+"""Tests that know nothing of pyusdt. `pyusdt help pytest` traces it.
 
 python -m pytest pytest_shop.py
 """

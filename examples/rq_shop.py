@@ -1,4 +1,4 @@
-"""Jobs of RQ that know nothing of pyusdt: what docs/howto/frameworks/rq.md traces.
+"""Jobs of RQ that know nothing of pyusdt. `pyusdt help rq` traces it.
 
 python rq_shop.py 30    puts 30 jobs into the queue, of which each third fails
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sells tea, and tells of it by probes of its own (shop.d): three orders, or one every tenth of a second for as many
+"""Sells tea and fires its own probes (shop.d): three orders. With an argument: ten orders a second, for as many
 seconds as the argument says."""
 
 import itertools

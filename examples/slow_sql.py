@@ -1,6 +1,6 @@
-"""A Django application in which one page is slow, for the query of its database: it answers requests as a server would, argv[1] seconds.
+"""A Django application in which one page is slow because of its database query. It answers requests for argv[1] seconds.
 
-Run it and ask where the time goes:  pyusdt profile PID  (docs/howto/profile.md)."""
+Run it and ask where the time goes:  pyusdt profile PID  (pyusdt help profile)."""
 
 import sys
 import time

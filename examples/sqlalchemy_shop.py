@@ -1,4 +1,4 @@
-"""A program that asks a database by SQLAlchemy and knows nothing of pyusdt: what docs/howto/frameworks/sqlalchemy.md traces.
+"""A program that asks a database by SQLAlchemy and knows nothing of pyusdt. `pyusdt help sqlalchemy` traces it.
 
 python sqlalchemy_shop.py 100    inserts 100 rows and asks for each
 """

@@ -1,6 +1,6 @@
 """A program in which something is stuck: one thread works, one waits for an answer that never comes.
 
-Run it and ask it:  pyusdt dump PID  (docs/howto/dump.md)."""
+Run it and ask it:  pyusdt dump PID  (pyusdt help dump)."""
 
 import socket
 import threading

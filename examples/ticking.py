@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fires ten events a second, numbered from 1, for as many seconds as the argument says (default: a minute)."""
+"""Fires ten events a second, numbered from 1, for a minute or for as many seconds as the argument says."""
 
 import sys
 import time

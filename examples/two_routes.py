@@ -1,6 +1,6 @@
-"""Answers requests in threads, as a small web server does: "/list" is quick, "/report" is slow, and both call the same functions.
+"""Answers requests in threads: "/list" is quick, "/report" is slow, and both call the same functions.
 
-Which functions is the report slow in, and not the program as a whole?  docs/howto/stacks-in-scripts.md."""
+Which functions is the report slow in, and not the program as a whole?  pyusdt help stacks-in-scripts, "While this request runs"."""
 
 import sys
 import threading

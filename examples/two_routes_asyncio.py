@@ -1,6 +1,6 @@
-"""Answers requests in tasks of asyncio, all in one thread: "/list" is quick, "/report" is slow, and both call the same functions.
+"""Answers requests in asyncio tasks: "/list" is quick, "/report" is slow, and both call the same functions.
 
-Which functions is the report slow in, and not the program as a whole?  docs/howto/stacks-in-scripts.md."""
+Which functions is the report slow in, and not the program as a whole?  pyusdt help stacks-in-scripts, "While this request runs"."""
 
 import asyncio
 import sys

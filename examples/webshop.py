@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A web shop without a web: what docs/start/tutorial.md looks at.
+"""A web shop without a web: what `pyusdt help tutorial` looks at.
 
 Four threads answer 200 requests for three routes; every tenth request for /checkout is slow, every twentieth fails. The
 probes are those that the scripts of scripts/ expect:

@@ -235,7 +235,7 @@ class _Summary:
 _SUMMARY = pytest.StashKey[_Summary]()
 _MARKER = (
     "usdt(probe, times=None, **values): the probe must have fired in the test, with these values, exactly so many times or at least "
-    "once (docs/reference/api.md)"
+    "once (pyusdt help api)"
 )
 
 

@@ -151,7 +151,7 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
         if os.geteuid() != 0 or isinstance(error, (TooLarge, NotAllowed)):
             raise
         why, failed, embedded = error.reason, error if embedded else None, None
-        lack = str(error) if isinstance(error, NoPyusdt) else None
+        lack = f"{error.reason}: {error.advice}" if isinstance(error, NoPyusdt) else None
     else:
         knows = all(count for _, count in embedded.matched)
         better = _kernel_advantage(program, options, targets) if os.geteuid() == 0 else None
@@ -220,7 +220,7 @@ def _check_embedded(
             and _is_third_party(desc, options, targets)
         ):
             raise EngineError(
-                f"--{option} keeps the events of the embedded engine, which has probes of processes with pyusdt in them; {desc} is the kernel engine's (docs/howto/recording.md)"
+                f"--{option} keeps events of the embedded engine (programs with pyusdt); {desc} belongs to the kernel engine; see `pyusdt help recording`"
             )
 
 

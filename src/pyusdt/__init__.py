@@ -149,7 +149,7 @@ if os.environ.get("PYUSDT_FLIGHT"):
         import warnings
 
         warnings.warn(
-            f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; docs/howto/recording.md",
+            f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; see `pyusdt help recording`",
             RuntimeWarning,
             2,
         )

@@ -11,7 +11,7 @@ import sys
 from .vm.inject_env import ISOLATED, make_environment
 from .vm.target_python import find_isolating_option
 
-USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (docs/reference/python-vm.md)"
+USAGE = "usage: python -m pyusdt [-m MODULE | -c CODE | FILE] …: runs it with the provider python (pyusdt help python-vm)"
 
 
 def _interpreter_line() -> list[str]:

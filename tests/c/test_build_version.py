@@ -86,7 +86,7 @@ def test_every_way_to_trace_says_it(world):
     )
     assert (
         re.search(SENTENCE.format(r"process \d+"), started.stderr)
-        and "nothing of pyusdt was seen" not in started.stderr
+        and "no pyusdt was seen" not in started.stderr
     ), started
     for words in ([*DOCTOR, "-p", pid], DOCTOR):
         assert re.search(said, run(world, *words).stdout)

@@ -159,7 +159,7 @@ def test_nobody_to_trace(pydtrace, tmp_path):
     assert (got.status, got.stdout.strip()) == (0, "over"), got
 
 
-LACK = "has its probes from `import pyusdt` on"
+LACK = "a Python program has probes after `import pyusdt`"
 
 
 def test_a_command_without_pyusdt_is_told(pydtrace):
@@ -167,10 +167,7 @@ def test_a_command_without_pyusdt_is_told(pydtrace):
     got = pydtrace(
         "-qn", "pyusdt$target:::user_trace-i4s4 { @ = count(); }", "-c", f"{sys.executable} -c pass"
     )
-    assert (
-        got.status == 0
-        and f"nothing of pyusdt was seen in {sys.executable}: a program {LACK}" in got.stderr
-    ), got
+    assert got.status == 0 and f"no pyusdt was seen in {sys.executable}: {LACK}" in got.stderr, got
     loads = pydtrace(
         "-qn",
         "pyusdt$target:::user_trace-i4s4 { @ = count(); }",
@@ -189,9 +186,8 @@ def test_a_process_without_pyusdt_is_told(pydtrace, probe):
     with harness.running(["sleep", "60"]) as process:
         for arguments in ["-qx", "engine=embedded"], ["-q"]:
             got = pydtrace(*arguments, "-n", probe, "-p", str(process.pid))
-            assert (
-                got.status == 1
-                and f"process {process.pid} has no pyusdt in it: a program {LACK}" in got.stderr
+            assert got.status == 1 and re.search(
+                f"process {process.pid} has no pyusdt in it(: |\nhint: ){LACK}", got.stderr
             ), got
         other = pydtrace("-qn", "nosuch$target:::x", "-p", str(process.pid))
     assert other.status == 1 and (LACK not in other.stderr or os.geteuid() != 0), other

@@ -412,7 +412,7 @@ def test_what_the_script_prints_goes_on(tmp_path):
     )
     assert (run.status, run.stdout) == (3, "here\n\n                1\n")
     assert re.fullmatch(
-        r"dtrace: the metrics are at .*\ndtrace: --metrics: no line of a mapping tells what @a means.*\n",
+        r"dtrace: the metrics are at .*\ndtrace: --metrics: no line of a mapping describes @a.*\n",
         run.stderr,
     )
 

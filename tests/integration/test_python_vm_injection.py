@@ -372,10 +372,7 @@ def test_attach_to_a_process_that_stays_in_c(other, program):
     with knowing_nothing(python, program(IN_C.format(2.5))) as process:
         before = os.stat(name)
         run = harness.run([python, "-c", ATTACH.format(0.3), str(process.pid)])
-        assert (
-            run.status == 1
-            and "will not run it: it waits in code that is not Python's" in run.stderr
-        ), run
+        assert run.status == 1 and "it waits outside of Python code" in run.stderr, run
         assert os.path.samestat(os.stat(name), before)
         assert process.stdout.readline() == "False\n"
         again = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
@@ -429,7 +426,7 @@ def test_attach_where_other_files_have_our_names(other, program, root):
     with harness.running(inside) as process:
         assert process.stdout.readline() == "ready\n"
         run = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
-        assert run.status == 1 and "does not see the file /run/pyusdt/attach-" in run.stderr, run
+        assert run.status == 1 and "sees another file as /run/pyusdt/attach-" in run.stderr, run
         assert process.poll() is None
 
 
@@ -450,7 +447,7 @@ def test_attach_from_another_version(other, program):
     assert (
         run.status == 1
         and f"process {process.pid}" in run.stderr
-        and "only one of the same version can" in run.stderr
+        and "with pyusdt installed" in run.stderr
     ), run
 
 
@@ -460,8 +457,7 @@ def test_attach_before_3_14(pydtrace, program):
         run = pydtrace("--attach", "-n", "python$target:::function-entry", "-p", str(process.pid))
     assert (
         run.status == 1
-        and f"process {process.pid} is CPython 3.{MINOR}, which can not (3.14 and later can)"
-        in run.stderr
+        and f"process {process.pid} runs CPython 3.{MINOR}; attaching needs 3.14" in run.stderr
     ), run
     assert "python -m pyusdt" in run.stderr, run
 

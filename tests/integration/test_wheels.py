@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from pydtrace.cli.commands import examples
 from tests.support import elf_notes, harness, pip_packages
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
@@ -72,7 +73,19 @@ def check_contents(wheel: str, folder) -> None:
         for name in names
         if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name
     }
-    assert sources == {"pyusdt/__init__.pxd", "pyusdt/include/pyusdt_probe.h"}, names
+    assert sources == {
+        "pyusdt/__init__.pxd",
+        "pyusdt/include/pyusdt_probe.h",
+        "pydtrace/examples/inline_test.pyx",
+    }, names
+    pages = {name for name in names if name.startswith("pydtrace/docs/")}
+    assert pages == {
+        f"pydtrace/{path.relative_to(harness.ROOT)}"
+        for section in ("start", "howto", "reference")
+        for path in Path(harness.ROOT, "docs", section).rglob("*.md")
+    }
+    programs = {name for name in names if name.startswith("pydtrace/examples/")}
+    assert programs == {f"pydtrace/examples/{name}" for name in examples.example_names()}
     assert {
         "pyusdt/py.typed",
         "pydtrace/py.typed",
@@ -172,10 +185,18 @@ def check_use(python: str, wheel: str, folder) -> None:
         cwd=folder,
     )
     assert used.status == 0 and "own /" in used.stdout, used
-    script, program = (
-        "pyusdt$target:::user_trace-i4s4 { trace(arg2); }",
-        f"{harness.ROOT}/examples/hello.py",
+    empty = folder / "empty"
+    empty.mkdir()
+    program = str(empty / "hello.py")
+    shown = harness.run(
+        ["sh", "-c", f"{environment}/bin/pyusdt example hello.py > hello.py"],
+        env={**clean, "PATH": os.environ["PATH"]},
+        cwd=empty,
     )
+    assert shown.status == 0 and "import pyusdt" in Path(program).read_text(), shown
+    page = harness.run([str(environment / "bin/pyusdt"), "help", "profile"], env=clean, cwd=empty)
+    assert page.status == 0 and page.stdout.startswith("# "), page
+    script = "pyusdt$target:::user_trace-i4s4 { trace(arg2); }"
     traced = harness.run(
         [
             str(environment / "bin/pydtrace"),

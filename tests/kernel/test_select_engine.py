@@ -162,7 +162,7 @@ def test_what_cannot_be_kept_is_refused_with_the_reason(program, tmp_path, optio
         assert (out, status) == (
             "",
             1,
-        ) and f"--{option} keeps the events of the embedded engine" in err, err
+        ) and f"--{option} keeps events of the embedded engine" in err, err
     finally:
         process.kill()
         process.communicate()

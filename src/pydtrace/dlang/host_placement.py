@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 CENTRAL = "central"
 _HOST, _TARGET = "host", "$target"
 _HINT = (
-    "each side has its own memory: keep what belongs together in clauses of one side, in this-> or self-> variables, or in "
-    "aggregations, which are merged; or -x hostmode=central: events are sent to the coordinator, where all clauses run "
-    "(docs/howto/hosts.md)"
+    "each host has its own memory: use this-> or self-> variables or aggregations, or run all clauses on the coordinator:"
+    " -x hostmode=central (see `pyusdt help hosts`)"
 )
 _CHOICE = (
-    "-x hostmode=partial: each host its own; -x hostmode=central: events are sent to the coordinator, where all clauses run; for "
-    "what lasts no longer than a clause this-> does (docs/howto/hosts.md)"
+    "-x hostmode=partial: each host has its own; -x hostmode=central: all clauses run on the coordinator; inside one clause use"
+    " this-> (see `pyusdt help hosts`)"
 )
 
 

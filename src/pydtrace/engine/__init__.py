@@ -95,23 +95,22 @@ class NoPyusdt(EngineError):
     """There is nothing of pyusdt in what is to be traced."""
 
     ADVICE = (
-        "a program has its probes from `import pyusdt` on (--wait PID waits for that), an Erlang node has them by the NIF; of "
-        "any other program root traces functions, system calls and its own USDT probes (docs/reference/kernel.md)"
+        "a Python program has probes after `import pyusdt` (--wait PID waits for that), an Erlang node after it loads the NIF;"
+        " root can trace any other program (see `pyusdt help kernel`)"
     )
 
-    PYTHON_ADVICE = (
-        "the provider python is in a program that `pydtrace -c` or `python -m pyusdt` starts (of a command that starts a Python "
-        "itself: name python*, not python$target), or that imports pyusdt with PYUSDT_VM=1; from CPython 3.14 on `pyusdt attach "
-        "PID`, of the same version, brings it into one that runs (docs/reference/python-vm.md)"
-    )
-
-    def __init__(self, reason: str, wants_python: object = False) -> None:
+    def __init__(self, reason: str, advice: str = ADVICE) -> None:
         super().__init__(reason)
         self._reason = reason
-        self._advice = self.PYTHON_ADVICE if wants_python else self.ADVICE
+        self._advice = advice
 
     def __str__(self) -> str:
-        return f"{self._reason}: {self._advice}"
+        return f"{self._reason}\nhint: {self._advice}"
+
+    @property
+    def advice(self) -> str:
+        """What helps."""
+        return self._advice
 
     @property
     def reason(self) -> str:

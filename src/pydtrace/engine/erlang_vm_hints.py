@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PROVIDER = "erlang"
-_QUEUE = "a stock emulator tells nobody when a process takes a message from its queue; message-queued tells when it comes there"
-_COPY = "a stock emulator tells nobody when it copies terms"
-_DRIVER = "a stock emulator tells nobody when it calls this function of a driver"
-_DRIVER_WORK = "a stock emulator tells that a driver works, and not for what"
-_VECTORS = "the driver of OTP's distribution takes vectors; dist-outputv tells what goes out"
-_POOL = "since OTP 21 no pool of threads does the input and output of files"
+_QUEUE = "a stock emulator does not report when a process takes a message from its queue; message-queued fires when it arrives there"
+_COPY = "a stock emulator does not report copies of terms"
+_DRIVER = "a stock emulator does not report calls of this driver function"
+_DRIVER_WORK = "a stock emulator reports that a driver works, but not what for"
+_VECTORS = "the driver of OTP's distribution sends vectors: use dist-outputv"
+_POOL = "since OTP 21 there is no thread pool for file input and output"
 
 _MISSING = {
     "message-receive": _QUEUE,
@@ -34,8 +34,8 @@ _MISSING = {
     "efile_drv-int_return": _POOL,
     "aio_pool-add": _POOL,
     "aio_pool-get": _POOL,
-    "trace": "it is what OTP's own tracer module fires, which pyusdt does not use",
-    "trace_seq": "it is what OTP's own tracer module fires, which pyusdt does not use",
+    "trace": "only OTP's own tracer module fires it, which pyusdt does not use",
+    "trace_seq": "only OTP's own tracer module fires it, which pyusdt does not use",
 }
 _OFFERED = (
     "process-",
@@ -72,7 +72,7 @@ def explain_not_offered(desc: Any) -> str | None:
         return hint
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
         return (
-            "a node offers the emulator's own probes after pyusdt_vm:enable(), on OTP before 25.3 all of them only after "
-            "pyusdt_vm:enable(#{unsafe => true}), where it offers some already after pyusdt_vm:disable(): docs/reference/erlang-vm.md"
+            "call pyusdt_vm:enable() in the node first; on OTP before 25.3: pyusdt_vm:enable(#{unsafe => true})"
+            " (see `pyusdt help erlang-vm`)"
         )
     return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any
 
-_SHELL_HINT = "if one of these starts another Python through a shell, -x pychildren brings the provider python into it"
+_SHELL_HINT = "if one of these starts another Python through a shell: -x pychildren traces it, too"
 _MAX_NAMED = 4  # processes and descriptions that are named; of more only the number
 
 
@@ -76,8 +76,8 @@ def _suggest_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[
         return []
     fitting = fitting_scripts(frameworks)
     text = (
-        f"{_join_limited(list(dict.fromkeys(own)))} did not fire, which a program has to fire by itself; what was traced has probes of "
-        f"frameworks, of the providers {', '.join(frameworks)}: pyusdt trace {', '.join(fitting)}"
+        f"{_join_limited(list(dict.fromkeys(own)))} did not fire: a program's own code has to fire it; the traced processes have probes of "
+        f"frameworks ({', '.join(frameworks)}): pyusdt trace {', '.join(fitting)}"
     )
     return [text]
 
@@ -95,7 +95,7 @@ def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> li
     if not absent:
         return []
     text = (
-        f"no process had a provider {' or '.join(absent)}: a Python program has it that `pyusdt run COMMAND` starts, and that imports "
-        "such a framework (docs/reference/frameworks.md)"
+        f"no process had a provider {' or '.join(absent)}: start the Python program by `pyusdt run COMMAND`; it must import such a"
+        " framework (see `pyusdt help frameworks`)"
     )
     return [text]

@@ -31,7 +31,7 @@ _FUNCTIONS_HINT = (
     "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
 )
 _SITES_HINT = "USDT probes are provider:::name: pyusdt list FILE names those of a file"
-_KERNEL_HINT = "functions of the kernel are no probes here; its tracepoints are rawtp:::, system calls syscall::read:entry (docs/reference/kernel.md)"
+_KERNEL_HINT = "kernel functions cannot be probed; tracepoints are rawtp:::, system calls syscall::read:entry (see `pyusdt help kernel`)"
 _BPFTRACE_HINTS = {  # how bpftrace's descriptions begin
     "tracepoint": "system calls are syscall::openat:entry and return, other tracepoints of the kernel rawtp:sched::sched_switch",
     "rawtracepoint": "tracepoints of the kernel are rawtp:sched::sched_switch",
@@ -41,6 +41,7 @@ _BPFTRACE_HINTS = {  # how bpftrace's descriptions begin
     "interval": "it is tick-1s, tick-100ms",
     "profile": "it is profile-99",
 }
+FRAMEWORK_HINT = "`pyusdt run COMMAND` starts a Python program with probes in its frameworks; for a program started without them use `pyusdt profile PID`"
 _PROVIDER, _FUNCTION, _NAME = 0, 2, 3
 _TIMER = re.compile(r"(tick|profile)_?(\d+[a-z]*)")  # nearly the name of one
 
@@ -158,12 +159,12 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
     if hint:
         return hint
     if desc.provider in _DTRACE_PROVIDERS:
-        return f"pyusdt has no provider {desc.provider}; docs/reference/kernel.md lists those that there are"
+        return f"pyusdt has no provider {desc.provider}; `pyusdt help kernel` lists the providers"
     function = desc.provider[:3] == "pid" and desc.provider[3:].isdigit()
     if function and (hint := _explain_module(int(desc.provider[3:]), desc.module)):
         return hint
     if desc.provider in PROVIDERS and not _has_kernel_probe(desc):
-        return f"pyusdt has no probe {desc.name} of {desc.provider}: as root, `pydtrace -l -n '{desc.provider}:::'` lists those that there are"
+        return f"{desc.provider} has no probe {desc.name}; as root, `pydtrace -l -n '{desc.provider}:::'` lists its probes"
     if engine == "embedded" and (
         function
         or desc.provider in ("syscall", RAW_PROVIDER, *PROVIDERS)
@@ -171,7 +172,7 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
     ):
         return (
             kernel
-            or "such probes need the kernel engine: root has it, and -x engine=kernel asks for it"
+            or "this probe needs the kernel engine: run pydtrace as root (-x engine=kernel forces it)"
         )
     return None
 
@@ -182,9 +183,9 @@ def _explain_python_version(desc: Any) -> str | None:
     if not is_python_probe(desc) or desc.module or desc.function:
         return None
     if since.get(desc.name, 0) > min(since.values()):
-        return f"CPython 3.{since[desc.name]} and later can have {desc.name}; docs/reference/python-vm.md lists what each version has"
+        return f"{desc.name} needs CPython 3.{since[desc.name]}; `pyusdt help python-vm` lists the probes of each version"
     return (
-        "a program has audit where it asked for it: pyusdt.vm.enable(audit=True), PYUSDT_VM=audit"
+        "the program must enable audit: PYUSDT_VM=audit or pyusdt.vm.enable(audit=True)"
         if desc.name == "audit"
         else None
     )
@@ -195,7 +196,7 @@ def _explain_framework(desc: Any) -> str | None:
     provider = desc.provider.rstrip("0123456789*")
     if not any(glob(desc.name, name) for name in FRAMEWORK_PROBES.get(provider, ())):
         return None
-    return "probes of frameworks are in a Python program that `pyusdt run COMMAND` starts (docs/reference/frameworks.md); -Z accepts those to come; what runs without them, `pyusdt profile PID` looks into"
+    return FRAMEWORK_HINT
 
 
 def _explain_module(pid: int, module: str) -> str | None:
@@ -208,11 +209,7 @@ def _explain_module(pid: int, module: str) -> str | None:
         for name in mapped
         if module and module not in mapped and name.startswith((f"{module}.", f"{module}-"))
     )
-    return (
-        f"no module {module} is mapped, {alike[0]} is: a module is called as its file"
-        if alike
-        else None
-    )
+    return f"the process maps no module {module}; did you mean {alike[0]}?" if alike else None
 
 
 def _has_kernel_probe(desc: Any) -> bool:

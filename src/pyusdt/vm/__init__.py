@@ -58,7 +58,7 @@ def enable_as_asked(value: str) -> None:
         import warnings
 
         warnings.warn(
-            f"no provider python (PYUSDT_VM): {error}; docs/reference/python-vm.md",
+            f"no provider python (PYUSDT_VM): {error}; see `pyusdt help python-vm`",
             RuntimeWarning,
             3,
         )

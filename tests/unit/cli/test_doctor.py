@@ -168,7 +168,7 @@ def test_doctor_says_that_a_control_file_is_damaged(tmp_path):
         )
         process.stdin.close()
     assert (
-        f"hint: what process {process.pid} says of its probes is damaged: pyusdt doctor -p"
+        f"hint: the probe list of process {process.pid} is damaged: see pyusdt doctor -p"
         in traced.stderr
     )
     assert (done.returncode, traced.returncode) == (1, 1)
@@ -269,7 +269,7 @@ EVERYTHING = {
         ({"exists": ["/.dockerenv"]}, "namespaces", None, "a container"),
         ({"files": {"/proc/self/uid_map": "0 1000 1"}}, "namespaces", None, "a user namespace"),
         ({}, "other tracers", True, "bpftrace, perf"),
-        (NOTHING, "other tracers", None, "docs/howto/tracers.md"),
+        (NOTHING, "other tracers", None, "pyusdt help tracers"),
         ({}, "dtrace(1)", True, "/bin/sh"),
         (NOTHING, "dtrace(1)", None, "pydtrace takes its place"),
     ],

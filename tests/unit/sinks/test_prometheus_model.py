@@ -509,8 +509,8 @@ def test_a_scrape_holds_up_nothing(begun):
 def test_no_line_of_a_mapping(begun):
     _, told = begun().told
     assert told == (
-        "--metrics: no line of a mapping tells what @a means: the name is made of the aggregation's, the labels are"
-        " key1, key2 … (docs/howto/metrics.md)"
+        "--metrics: no line of a mapping describes @a: the metric has the aggregation's name and the labels key1, key2 …"
+        "; see `pyusdt help metrics`"
     )
 
 
@@ -608,7 +608,8 @@ def test_a_port_that_is_taken(begun):
 
 def test_whoever_reaches_it_is_told(begun):
     assert any(
-        "whoever reaches 0.0.0.0 may read them" in text for text in begun(("0.0.0.0", 0)).told
+        "every client that reaches 0.0.0.0 can read them" in text
+        for text in begun(("0.0.0.0", 0)).told
     )
 
 

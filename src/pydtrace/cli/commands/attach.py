@@ -12,17 +12,17 @@ from __future__ import annotations
 import sys
 import time
 
-from pydtrace.engine import NoPyusdt
+from pydtrace.engine.attach_hints import ATTACH_SINCE, advise_start
 from pydtrace.engine.embedded.young_processes import has_python_provider
 from pydtrace.process.file_view import sees_same_file
 from pydtrace.process.identity import is_alive
 from pydtrace.remote_python.remote_exec import cancel_script
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
 
 from .attach_file import LOADER, make_attach_file
 
-OLDEST = 14  # minor version of CPython that has sys.remote_exec
 PROVIDER_TIMEOUT = 5.0  # seconds
 
 
@@ -31,20 +31,26 @@ class NotAttached(Exception):
 
 
 def _open_matching_python(pid: int) -> RemotePython:
-    """The CPython of a process.  Only a pyusdt of the same version can be brought in, as the statement loads an extension of ours
-    there, and from OLDEST on.  NotAttached."""
+    """The CPython of a process.  Only a pyusdt of the same version can enter, as the statement loads pyusdt's extension
+    there, and from ATTACH_SINCE on.  NotAttached."""
     try:
         python = RemotePython(pid)
     except StackReadError as error:
         raise NotAttached(str(error)) from None
     theirs, ours = int(python.layout["minor"]), sys.version_info[1]
-    if theirs < OLDEST:
+    if theirs < ATTACH_SINCE:
         raise NotAttached(
-            f"process {pid} is CPython 3.{theirs}, which can not (3.{OLDEST} and later can): {NoPyusdt.PYTHON_ADVICE}"
+            append_hint(
+                f"process {pid} runs CPython 3.{theirs}; attaching needs 3.{ATTACH_SINCE}",
+                advise_start(pid),
+            )
         )
     if theirs != ours:
         raise NotAttached(
-            f"process {pid} is CPython 3.{theirs}, and this pyusdt is for 3.{ours}: only one of the same version can, the `pyusdt attach {pid}` of a CPython 3.{theirs} that has pyusdt installed"
+            append_hint(
+                f"process {pid} runs CPython 3.{theirs}; this pyusdt belongs to CPython 3.{ours}",
+                f"run the `pyusdt attach {pid}` of a CPython 3.{theirs} with pyusdt installed",
+            )
         )
     return python
 
@@ -55,11 +61,14 @@ def _check_view(pid: int, paths: list[str]) -> None:
         other = next((path for path in paths if not sees_same_file(pid, path)), None)
     except OSError as error:
         raise NotAttached(
-            f"process {pid}: its root folder cannot be looked at: {error.strerror}"
+            f"process {pid}: its root folder cannot be read: {error.strerror}"
         ) from None
     if other:
         raise NotAttached(
-            f"process {pid} does not see the file {other} that pyusdt sees (it is in a container, in a chroot, or has mounts of its own): run `pyusdt attach` where it sees the same files, or: {NoPyusdt.PYTHON_ADVICE}"
+            append_hint(
+                f"process {pid} sees another file as {other} (it is in a container or a chroot, or has its own mounts)",
+                f"run `pyusdt attach` where both see the same files; {advise_start(pid)}",
+            )
         )
 
 
@@ -68,7 +77,7 @@ def attach_provider(pid: int) -> None:
     if has_python_provider(pid):
         return
     with watchdog(
-        f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
+        f"pyusdt: process {pid} does not answer reads of its memory or its files; pyusdt gave up",
         PROVIDER_TIMEOUT + TIMEOUT,
     ):
         python = _open_matching_python(pid)
@@ -83,7 +92,7 @@ def attach_provider(pid: int) -> None:
             sys.remote_exec(pid, script)  # type: ignore[attr-defined]
         except (OSError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise NotAttached(f"process {pid}: {why}: {NoPyusdt.PYTHON_ADVICE}") from None
+            raise NotAttached(append_hint(f"process {pid}: {why}", advise_start(pid))) from None
         try:
             arrived = _wait_for_provider(pid)
         finally:
@@ -113,5 +122,8 @@ def _explain_failure(pid: int, taken_back: bool) -> str:
     if not is_alive(pid):
         return "has ended"
     if taken_back:
-        return f"has not run our statement within {PROVIDER_TIMEOUT:g} s, and will not run it: it waits in code that is not Python's. Try again when it runs Python"
-    return f"has begun to run our statement, but has no provider after {PROVIDER_TIMEOUT:g} s: its standard error says why"
+        return append_hint(
+            f"has not run pyusdt's statement within {PROVIDER_TIMEOUT:g} s: it waits outside of Python code",
+            "try again when it runs Python",
+        )
+    return f"has run pyusdt's statement, but has no provider after {PROVIDER_TIMEOUT:g} s: its standard error says why"

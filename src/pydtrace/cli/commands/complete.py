@@ -153,6 +153,21 @@ def _offer_values(option: Option, word: str) -> Offers:
 # --- pyusdt -----------------------------------------------------------------------------------
 
 
+def _list_examples() -> list[str]:
+    from .examples import example_names
+
+    return example_names()
+
+
+def _list_topics() -> list[str]:
+    from .help_pages import topics
+
+    return topics()
+
+
+_NAME_LISTS = {"example": _list_examples, "help": _list_topics}
+
+
 def _complete_pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Offers:
     if not before:
         return [(name, each.help) for name, each in commands.items() if each.help]
@@ -167,6 +182,8 @@ def _complete_pyusdt(before: list[str], word: str, commands: Mapping[str, Comman
         return _offer_processes() if last.dest == "pid" else []
     if word.startswith("-"):
         return [(text, each.help or "") for text, each in options.items()]
+    if before[0] in _NAME_LISTS:
+        return [(name, commands[before[0]].help or "") for name in _NAME_LISTS[before[0]]()]
     return [
         (choice, each.help or "")
         for each in made._actions

@@ -122,7 +122,7 @@ def _check_cache() -> Finding:
         "own providers",
         None,
         f"seen by the embedded engine only: {provider.reason}",
-        "set PYUSDT_CACHE to your own directory, in which others can not write",
+        "set PYUSDT_CACHE to a directory of yours that no other user can write to",
     )
 
 
@@ -150,7 +150,7 @@ def _check_erlang_vm() -> Finding:
             "Erlang's probes",
             None,
             "no erl in the PATH",
-            "not needed for Python; docs/reference/erlang-vm.md",
+            "not needed for Python; see `pyusdt help erlang-vm`",
         )
     root = os.path.dirname(os.path.dirname(os.path.realpath(path)))
     emulator, _, release = (_read_small_file(f"{root}/releases/start_erl.data") or "").partition(
@@ -163,7 +163,7 @@ def _check_erlang_vm() -> Finding:
         "Erlang's probes",
         None,
         text,
-        "before OTP 25.3 most need #{unsafe => true}: docs/reference/erlang-vm.md says which, and why",
+        "before OTP 25.3 most need #{unsafe => true}; see `pyusdt help erlang-vm`",
     )
 
 
@@ -179,7 +179,7 @@ def describe_uprobes(version: tuple[int, int]) -> str:
     if version < (7, 3):
         return (
             "a trap at the note's nop; at the site's nop5 (+11) a call, a quarter cheaper, that kills forked "
-            "children (docs/reference/kernel.md)"
+            "children (see `pyusdt help kernel`)"
         )
     return "a trap at the note's nop; a call for a tracer that attaches at the site's nop10 (+1)"
 
@@ -284,7 +284,7 @@ def _check_tools() -> Finding:
             "other tracers",
             None,
             "none of " + ", ".join(TOOLS),
-            "not needed; docs/howto/tracers.md has what each can do",
+            "not needed; see `pyusdt help tracers`",
         )
     return Finding("other tracers", True, ", ".join(there))
 

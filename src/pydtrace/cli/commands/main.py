@@ -236,6 +236,52 @@ def show_command(options: Namespace) -> int:
     return 0
 
 
+def example_command(options: Namespace) -> int:
+    from . import examples
+
+    if options.name is None:
+        write_stdout(format_columns(examples.format_rows()))
+        return 0
+    if (name := examples.find_example(options.name)) is None:
+        return _report_misuse(
+            "example",
+            f"no example is called '{escape_for_terminal(options.name)}': pyusdt example lists them",
+            did_you_mean(options.name.removeprefix("examples/"), examples.example_names()),
+        )
+    write_stdout(examples.example_text(name))
+    return 0
+
+
+def help_command(options: Namespace) -> int:
+    from . import help_pages
+
+    topic = options.topic
+    try:
+        if topic is None:
+            text = help_pages.format_topics()
+        elif tag := help_pages.tag_in(topic):
+            text = help_pages.tag_text(tag)
+        else:
+            text = help_pages.page_text(help_pages.find_page(topic))
+    except help_pages.UnknownTopic as error:
+        if topic in COMMANDS:
+            make_parser().parse_args([topic, "--help"])
+        return _report_misuse(
+            "help",
+            escape_for_terminal(str(error)),
+            did_you_mean(topic, [*help_pages.topics(), *COMMANDS]),
+        )
+    if not help_pages.show_in_pager(text):
+        write_stdout(text)
+    return 0
+
+
+def _report_misuse(command: str, message: str, hint: str | None) -> int:
+    """Prints an error in the arguments, as argparse does; the exit status of wrong usage."""
+    print(append_hint(f"{PROGRAM} {command}: error: {message}", hint), file=sys.stderr)
+    return 2
+
+
 def trace_command(options: Namespace) -> int:
     from pydtrace.cli.pydtrace import main as pydtrace
 
@@ -434,6 +480,21 @@ def _add_script_arguments(each: ArgumentParser) -> None:
     each.add_argument("name", metavar="NAME", choices=names(), help="of `pyusdt scripts`")
 
 
+def _add_example_arguments(each: ArgumentParser) -> None:
+    each.add_argument(
+        "name", nargs="?", metavar="NAME", help="hello.py …; without a name: the list of them"
+    )
+
+
+def _add_help_arguments(each: ArgumentParser) -> None:
+    each.add_argument(
+        "topic",
+        nargs="?",
+        metavar="TOPIC",
+        help="a page, or the tag of an error; without a topic: the list of pages",
+    )
+
+
 def _add_trace_arguments(each: ArgumentParser) -> None:
     _add_script_arguments(each)
     each.add_argument(
@@ -525,6 +586,16 @@ COMMANDS = {
         run_command,
         _add_run_arguments,
         "run a Python program with probes in the frameworks that it uses",
+    ),
+    "example": Command(
+        example_command,
+        _add_example_arguments,
+        "print an example program, or the list of them",
+    ),
+    "help": Command(
+        help_command,
+        _add_help_arguments,
+        "show a page of the documentation, or an error's meaning",
     ),
     "serve": Command(
         serve_command, _add_serve_arguments, "trace the scripts of a folder, unattended"

@@ -27,6 +27,7 @@ from pydtrace.engine import (
     language_frames,
     no_such_process,
 )
+from pydtrace.engine.attach_hints import advise_attach, advise_command
 from pydtrace.engine.tick_timers import MissedTicks, TickTimers, profile_period, tick_period
 from pydtrace.process.identity import is_alive
 from pydtrace.program import program as p
@@ -263,11 +264,9 @@ class EmbeddedEngine(Engine):
             ]
             unpublished = sorted(without - {*damaged})
             if damaged and not known:
-                self.no_probe_reason = (
-                    f"what process {damaged[0]} says of its probes is damaged: pyusdt doctor -p"
-                )
+                self.no_probe_reason = f"the probe list of process {damaged[0]} is damaged: see pyusdt doctor -p {damaged[0]}"
             elif self._pids and not any(row[1].startswith("python") for row in known):
-                self.no_probe_reason = NoPyusdt.PYTHON_ADVICE
+                self.no_probe_reason = advise_attach(self._pids)
         except OSError as error:
             raise self._explain_error(error) from None
         if "keep" in self.options:
@@ -293,7 +292,7 @@ class EmbeddedEngine(Engine):
         ]
         if unpublished:
             self.startup_notices.append(
-                f"process {unpublished[0]} has fired nothing since it was forked: which probes it has is known when it does"
+                f"process {unpublished[0]} has fired nothing since it was forked; its probes are known after its first event"
             )
         if (
             self._session.resumed or unpublished
@@ -420,7 +419,9 @@ class EmbeddedEngine(Engine):
             return no_such_process(self._pids)
         message = str(error.strerror)
         if error.errno == errno.ENODATA and "has no pyusdt in it" in message:
-            return NoPyusdt(message, self._python_descriptions())
+            if self._python_descriptions():
+                return NoPyusdt(message, advise_attach(self._pids))
+            return NoPyusdt(message)
         return EngineError(message)
 
     # --- running -----------------------------------------------------------------------------------
@@ -745,14 +746,8 @@ class EmbeddedEngine(Engine):
         wants = not all(map(is_tracer_probe, self._all_descriptions()))
         stats = self._session.stats()
         if self._command and wants and stats["targets"] == 0 and not stats["others"]:
-            self._end_messages = [
-                str(
-                    NoPyusdt(
-                        f"nothing of pyusdt was seen in {self._command.argv[0]}",
-                        self._python_descriptions(),
-                    )
-                )
-            ]
+            advice = advise_command() if self._python_descriptions() else NoPyusdt.ADVICE
+            self._end_messages = [f"no pyusdt was seen in {self._command.argv[0]}: {advice}"]
 
     def _traces_children(self) -> bool:
         """Whether all Pythons that a command starts are asked for."""

@@ -80,7 +80,7 @@ class MetricsSink(DtraceTextSink):
         self._notify(f"the metrics are at {server.address}", error=not port)
         if not (token or is_loopback(host)):
             self._notify(
-                f"--metrics: whoever reaches {host} may read them; -x metricstoken=FILE asks for a token"
+                f"--metrics: every client that reaches {host} can read them; -x metricstoken=FILE requires a token"
             )
 
     def _report_unmapped(self, names: list[str]) -> None:
@@ -89,8 +89,8 @@ class MetricsSink(DtraceTextSink):
             f" and {len(names) - _NAMED_AT_MOST} more" if len(names) > _NAMED_AT_MOST else ""
         )
         self._notify(
-            f"--metrics: no line of a mapping tells what {shown} means: the name is made of the aggregation's, the labels are"
-            " key1, key2 … (docs/howto/metrics.md)"
+            f"--metrics: no line of a mapping describes {shown}: the metric has the aggregation's name and the labels key1, key2 …"
+            "; see `pyusdt help metrics`"
         )
 
     def records(self, buffer: bytes) -> None:
