@@ -4,7 +4,7 @@ A block's language says what it is, with the comment before it (`<!-- root -->`)
     console     each line that starts with "$ " is run by a shell, in the repository, with .venv's commands first;
                 the lines after it are its output, standard error included where "2>&1" says so. "..." stands for
                 anything in a line, a line of "..." for any lines. With "root": runs as root. With "folder": runs in a
-                folder of the page's own, empty at first, as for a user who has only the wheel.
+                folder of the page's own, empty at first, as for a user who has only the wheel; "root folder" is both.
                 With "rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
     python      a whole program
                 With "test": a module of tests, which pytest runs
@@ -207,6 +207,7 @@ CHECKS = {
     "console": check_console,
     "console root": check_console,
     "console folder": check_in_folder,
+    "console root folder": check_in_folder,
     "console rabbitmq": check_rabbitmq,
     "python": check_python,
     "python test": check_python_test,
@@ -240,7 +241,7 @@ def test_no_example_is_indented(page):
 
 @pytest.mark.parametrize("block", BLOCKS, ids=repr)
 def test_example(block, path, request):
-    if block.kind == "console root":
+    if block.kind.startswith("console root"):
         request.getfixturevalue("oracle")
     CHECKS[block.kind](block, path)
 
