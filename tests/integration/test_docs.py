@@ -228,7 +228,8 @@ def test_every_block_is_of_a_kind_that_is_run():
 INDENTED = (
     "docs/internals/DESIGN.md",
     "docs/internals/ring.md",
-)  # the tree; a step of the protocol
+    "docs/reference/api-reference.md",
+)  # the tree; a step of the protocol; further lines of a member in a list
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in INDENTED])
