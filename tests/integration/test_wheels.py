@@ -66,7 +66,7 @@ def build(python: str, folder, url: str = "") -> str:
 def check_contents(wheel: str, folder) -> None:
     """No sources, no tests; what modules in C and Cython need; the notes, and a semaphore for each, in a stripped module."""
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
+        names = [name for name in archive.namelist() if not name.endswith("/")]  # folders
         (core,) = (name for name in names if re.fullmatch(r"pyusdt/_core\.\S+\.so", name))
         archive.extract(core, folder)
     sources = {
