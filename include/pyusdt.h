@@ -227,6 +227,11 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
 bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
                           size_t size);
 
+/* The n-th pattern by which sessions ask for this probe, module and function; false: there are fewer,
+ * or this is not known now. */
+bool pyusdt_place_pattern(unsigned probe, unsigned n, char module[PYUSDT_PLACE_MODULE + 1],
+                          char function[PYUSDT_PLACE_FUNCTION + 1]);
+
 /* The number of a place, by which its events name it: the same for the same names, in this process
  * and its forked children. file may be "". 0: there is no room for another one, or not now; events
  * there are counted as drops. */
@@ -248,9 +253,13 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 #define PYUSDT_REMARKS 7
 
 enum pyusdt_remark {
-    PYUSDT_REMARK_LACK,  /* why this process does not fire the probes, or not always */
-    PYUSDT_REMARK_HINT,  /* a hint for a tracer that has seen none of them fire */
-    PYUSDT_REMARK_SHARED /* what a tracer should know whose script has self-> variables */
+    PYUSDT_REMARK_LACK,    /* why this process does not fire the probes, or not always */
+    PYUSDT_REMARK_HINT,    /* a hint for a tracer that has seen none of them fire */
+    PYUSDT_REMARK_SHARED,  /* what a tracer should know whose script has self-> variables */
+    PYUSDT_REMARK_REFUSED, /* why this process does not fire what a tracer wants: a loss for it */
+    /* code that a tracer names and this process does not have: a loss for a tracer that named the
+     * process, a hint for one of all processes */
+    PYUSDT_REMARK_ABSENT
 };
 
 /* Sets the remark `text`, for a person, for tracers that want one of these probes. which: below

@@ -255,6 +255,7 @@ void pyusdt_session_stats(struct pyusdt_session *session, struct pyusdt_session_
     *stats = (struct pyusdt_session_stats){.delivered = session->counted,
                                            .corrupt = session->corrupt,
                                            .failures = session->failures,
+                                           .refusals = session->refusals,
                                            .targets = session->ntargets,
                                            .alive = session->nliving,
                                            .slot = session->rundir[0]->header.slot,

@@ -33,8 +33,9 @@ struct pyusdt_session_stats {
     uint64_t corrupt; /* rings given up because the protocol cannot have written their contents */
     uint64_t
         failures; /* processes, rings and directories that could not be read, each reason once: session_warnings.h */
-    uint64_t bytes;   /* of all rings mapped now */
-    uint32_t targets; /* indices handed out */
+    uint64_t refusals; /* remarks of targets that refuse what is wanted, each text once */
+    uint64_t bytes;    /* of all rings mapped now */
+    uint32_t targets;  /* indices handed out */
     uint32_t alive;
     uint32_t slot;
     uint32_t others; /* processes with another build of pyusdt that a warning names */

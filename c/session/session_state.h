@@ -181,6 +181,7 @@ struct pyusdt_session {
     uint32_t others;   /* of these: about processes that have another build of pyusdt */
     bool full;         /* there were more of them than fit */
     uint64_t failures; /* how often a process or a directory could not be read, each reason once */
+    uint64_t refusals; /* remarks of targets that refuse what is wanted, each text once */
     bool
         missed_user; /* in the current scan of users' directories: one could not be opened for the moment */
 

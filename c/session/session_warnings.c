@@ -50,6 +50,15 @@ void pyusdt_session_warn_failure(struct pyusdt_session *session, const char *for
     va_end(values);
 }
 
+void pyusdt_session_warn_refusal(struct pyusdt_session *session, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    session->refusals += add_warning(session, format, values);
+    va_end(values);
+}
+
 void pyusdt_warnings_free(struct pyusdt_session *session)
 {
     for (uint32_t i = 0; i < session->nwarnings; i++)

@@ -25,6 +25,9 @@ void pyusdt_session_warn_untrusted(struct pyusdt_session *session, const char *f
 /* A process, ring or directory cannot be read for the moment: the warning also counts as a failure. */
 void pyusdt_session_warn_failure(struct pyusdt_session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A process does not give what the session wants: the warning also counts as a refusal. */
+void pyusdt_session_warn_refusal(struct pyusdt_session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void pyusdt_warnings_free(struct pyusdt_session *session);
 
 /* The n-th warning; NULL: there are no more. */

@@ -69,6 +69,19 @@ static void add_hint(struct pyusdt_session *session, const struct pyusdt_target 
         session->hint[session->nhints++].kind = kind;
 }
 
+static void take_remark(struct pyusdt_session *session, const struct pyusdt_target *target,
+                        enum pyusdt_remark kind, const char *text)
+{
+    bool all = (session->header.flags & PYUSDT_SESSION_ALL) != 0;
+
+    if (kind == PYUSDT_REMARK_LACK)
+        pyusdt_session_warn(session, "process %u: %s", target->pid, text);
+    else if (kind == PYUSDT_REMARK_REFUSED || (kind == PYUSDT_REMARK_ABSENT && !all))
+        pyusdt_session_warn_refusal(session, "process %u: %s", target->pid, text);
+    else
+        add_hint(session, target, kind == PYUSDT_REMARK_ABSENT ? PYUSDT_REMARK_HINT : kind, text);
+}
+
 void pyusdt_target_read_remarks(struct pyusdt_session *session, struct pyusdt_target *target)
 {
     struct pyusdt_place_info remark;
@@ -82,10 +95,8 @@ void pyusdt_target_read_remarks(struct pyusdt_session *session, struct pyusdt_ta
             !pyusdt_places_get(&target->known_places, number, &remark) ||
             !is_wanted(session, target, &remark))
             continue;
-        if (remark.line == PYUSDT_REMARK_LINE(PYUSDT_REMARK_LACK))
-            pyusdt_session_warn(session, "process %u: %s", target->pid, remark.file);
-        else if (PYUSDT_IS_REMARK(remark.line))
-            add_hint(session, target, PYUSDT_REMARK_LINE(remark.line), remark.file);
+        if (PYUSDT_IS_REMARK(remark.line))
+            take_remark(session, target, PYUSDT_REMARK_LINE(remark.line), remark.file);
     }
 }
 

@@ -87,7 +87,7 @@ _Static_assert(offsetof(struct pyusdt_ctl_header, version) == 8 &&
  * separated by blanks, file the text for a person, and line the enum pyusdt_remark. It has no
  * events. */
 #define PYUSDT_REMARK_LINE(kind) (UINT32_MAX - (uint32_t)(kind))
-#define PYUSDT_IS_REMARK(line) ((line) >= PYUSDT_REMARK_LINE(PYUSDT_REMARK_SHARED))
+#define PYUSDT_IS_REMARK(line) ((line) >= PYUSDT_REMARK_LINE(PYUSDT_REMARK_ABSENT))
 
 struct pyusdt_ctl_place { /* T; module, function, file: offsets into strings */
     uint32_t module;

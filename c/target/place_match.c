@@ -201,3 +201,26 @@ bool pyusdt_place_is_near(unsigned probe, const char *module, const char *functi
     pyusdt_core_unlock();
     return found;
 }
+
+bool pyusdt_place_pattern(unsigned probe, unsigned n, char module[PYUSDT_PLACE_MODULE + 1],
+                          char function[PYUSDT_PLACE_FUNCTION + 1])
+{
+    bool found = false;
+
+    if (!pyusdt_core_lock(true))
+        return false;
+    for (uint64_t word = atomic_load_explicit(&pyusdt_core.words[probe], memory_order_acquire);
+         word != 0 && !found; word &= word - 1) {
+        const struct pyusdt_patterns *patterns = &pyusdt_core.slot[__builtin_ctzll(word)].patterns;
+        for (uint32_t i = 0; i < patterns->n && !found; i++) {
+            const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+            found = pattern->probe == probe && n-- == 0;
+            if (found) {
+                pyusdt_copy_truncated(module, PYUSDT_PLACE_MODULE + 1, pattern->module);
+                pyusdt_copy_truncated(function, PYUSDT_PLACE_FUNCTION + 1, pattern->function);
+            }
+        }
+    }
+    pyusdt_core_unlock();
+    return found;
+}

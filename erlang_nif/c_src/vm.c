@@ -223,6 +223,84 @@ ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TER
     return list;
 }
 
+#define PATTERNS_COMPARED 64u /* of one probe */
+
+struct asked {
+    char module[PYUSDT_PLACE_MODULE + 1], function[PYUSDT_PLACE_FUNCTION + 1];
+};
+
+static bool has_function(ErlNifEnv *env, ERL_NIF_TERM functions, const char *pattern)
+{
+    char name[PYUSDT_VM_NAME];
+    const ERL_NIF_TERM *parts;
+    ERL_NIF_TERM pair;
+    int n;
+
+    while (enif_get_list_cell(env, functions, &pair, &functions))
+        if (enif_get_tuple(env, pair, &n, &parts) && n == 2) {
+            pyusdt_vm_write_name(parts[0], name);
+            if (pyusdt_glob(pattern, name))
+                return true;
+        }
+    return false;
+}
+
+/* Whether one of the functions matches; *is_module: one of the modules does. */
+static bool is_matched(ErlNifEnv *env, ERL_NIF_TERM all, const struct asked *asked, bool *is_module)
+{
+    char name[PYUSDT_VM_NAME];
+    const ERL_NIF_TERM *parts;
+    ERL_NIF_TERM pair;
+    int n;
+
+    *is_module = false;
+    while (enif_get_list_cell(env, all, &pair, &all)) {
+        if (!enif_get_tuple(env, pair, &n, &parts) || n != 2)
+            continue;
+        pyusdt_vm_write_name(parts[0], name);
+        if (!pyusdt_glob(asked->module, name))
+            continue;
+        *is_module = true;
+        if (has_function(env, parts[1], asked->function))
+            return true;
+    }
+    return false;
+}
+
+static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
+{
+    ERL_NIF_TERM binary;
+    size_t length = strlen(text);
+    unsigned char *bytes = enif_make_new_binary(env, length, &binary);
+
+    memcpy(bytes, text, length);
+    return binary;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_unmatched(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+    int probe = find_probe(argv[0]);
+    struct asked asked;
+    bool is_module;
+
+    (void)argc;
+    if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
+        return enif_make_badarg(env);
+    for (unsigned n = 0;
+         n < PATTERNS_COMPARED &&
+         pyusdt_place_pattern(pyusdt_vm.site[probe].index, n, asked.module, asked.function);
+         n++)
+        if (asked.module[0] && !is_matched(env, argv[1], &asked, &is_module))
+            list = enif_make_list_cell(
+                env,
+                enif_make_tuple3(env, make_binary(env, asked.module),
+                                 make_binary(env, asked.function),
+                                 is_module ? pyusdt_atoms.yes : pyusdt_atoms.no),
+                list);
+    return list;
+}
+
 /* ---- the watcher ---- */
 
 /* On the watcher's thread. */
@@ -275,27 +353,66 @@ static bool monitor_controller(ErlNifEnv *env, const ErlNifPid *pid)
 
 ERL_NIF_TERM pyusdt_nif_vm_set_controller(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    unsigned rate;
     ErlNifPid self;
 
     (void)argc;
-    if (!enif_get_uint(env, argv[1], &rate) || !enif_self(env, &self) ||
-        !monitor_controller(env, &self))
+    if (!enif_self(env, &self) || !monitor_controller(env, &self))
         return enif_make_badarg(env);
-    atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
     atomic_store(&pyusdt_vm.processes, argv[0] == pyusdt_atoms.yes);
     return pyusdt_atoms.ok;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    unsigned took = atomic_exchange(&pyusdt_vm.overrun, 0);
+    unsigned took = atomic_load(&pyusdt_vm.overrun);
 
     (void)argc, (void)argv;
     if (took == 0)
         return pyusdt_atoms.no;
     return enif_make_tuple2(env, enif_make_uint(env, atomic_load(&pyusdt_vm.burst)),
                             enif_make_uint(env, took));
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_begin(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    unsigned rate;
+
+    (void)argc;
+    if (!enif_get_uint(env, argv[0], &rate))
+        return enif_make_badarg(env);
+    atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
+    atomic_store(&pyusdt_vm.overrun, 0);
+    return pyusdt_atoms.ok;
+}
+
+static bool read_text(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t size)
+{
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size)
+        return false;
+    memcpy(text, binary.data, binary.size);
+    text[binary.size] = '\0';
+    return true;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_remark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char probe_names[PYUSDT_PLACE_FUNCTION + 1], text[PYUSDT_PLACE_FILE + 1];
+    bool has_text = read_text(env, argv[2], text, sizeof text);
+    unsigned number;
+
+    (void)argc;
+    if (!enif_get_uint(env, argv[0], &number) || number >= PYUSDT_REMARKS ||
+        !read_text(env, argv[1], probe_names, sizeof probe_names) ||
+        (!has_text && !enif_is_atom(env, argv[2])))
+        return enif_make_badarg(env);
+    return pyusdt_remark_set(number, "erlang", probe_names, has_text ? text : NULL,
+                             argv[3] == pyusdt_atoms.absent  ? PYUSDT_REMARK_ABSENT
+                             : argv[3] == pyusdt_atoms.later ? PYUSDT_REMARK_HINT
+                                                             : PYUSDT_REMARK_REFUSED) == 0
+               ? pyusdt_atoms.yes
+               : pyusdt_atoms.no;
 }
 
 /* ---- messages to the controlling process ---- */

@@ -36,18 +36,29 @@ ERL_NIF_TERM pyusdt_nif_vm_any_module(ErlNifEnv *env, int argc, const ERL_NIF_TE
  * names the module. */
 ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
+/* vm_unmatched(Probe, [{Module, [{Function, Arity}]}]): {Module, Function, IsModuleThere} of the
+ * patterns by which sessions ask for it, and which none of these matches. */
+ERL_NIF_TERM pyusdt_nif_vm_unmatched(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
 /* vm_watch(On): the controlling process is sent `changed` when tracers want something else.
  * False: it is not. It waits for a thread (dirty). */
 ERL_NIF_TERM pyusdt_nif_vm_watch(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_control(Processes, Rate): the caller is the controlling process; whether flags of processes
- * are set (else the emulator removes us from them); events a second on one scheduler above which
- * all is discarded. */
+/* vm_set_controller(Processes): the caller is the controlling process; whether flags of processes
+ * are set (else the emulator removes us from them). */
 ERL_NIF_TERM pyusdt_nif_vm_set_controller(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_over(): how many events a scheduler had in how many microseconds when it was too many, or
- * `false`; begins anew. */
+/* vm_read_overrun(): how many events a scheduler had in how many microseconds when it was too many,
+ * or `false`. Until vm_begin() every event is dropped. */
 ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_begin(Rate): nothing is traced yet; events a second on one scheduler above which all are
+ * dropped, 0: any number are allowed. */
+ERL_NIF_TERM pyusdt_nif_vm_begin(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
+/* vm_remark(Number, Names, Text | none, refused | absent | later): what tracers that want one of these
+ * probes are to print. false: there is no room, or not now. */
+ERL_NIF_TERM pyusdt_nif_vm_remark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_port(Port, Name): a port that was open before it was traced. */
 ERL_NIF_TERM pyusdt_nif_vm_port(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);

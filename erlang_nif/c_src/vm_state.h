@@ -16,8 +16,10 @@ struct pyusdt_vm_state {
     struct pyusdt_probe_site site[PYUSDT_VM_COUNT];
     _Atomic ERL_NIF_TERM controller; /* its pid, an immediate term; 0: none */
     atomic_bool processes;           /* flags of processes are set */
-    atomic_uint burst;   /* events of one scheduler in 100 ms that are too many; 0: none are */
-    atomic_uint overrun; /* there were so many: microseconds they took, at least 1 */
+    atomic_uint burst; /* events of one scheduler in 100 ms that are too many; 0: none are */
+    /* there were so many: microseconds they took, at least 1. All is dropped until the
+     * controlling process has taken everything away and begins anew */
+    atomic_uint overrun;
 };
 
 extern struct pyusdt_vm_state pyusdt_vm;

@@ -116,18 +116,34 @@ static bool is_any_wanted(uint64_t probes)
 
 /* Flags of processes stay until they are removed one by one, or by this answer. Patterns are
  * removed by one call. */
-static ERL_NIF_TERM read_status(ERL_NIF_TERM state)
+static bool is_flag_left(ERL_NIF_TERM state)
 {
-    return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes) ? pyusdt_atoms.remove
-                                                                          : pyusdt_atoms.trace;
+    return state == pyusdt_atoms.vm && !atomic_load(&pyusdt_vm.processes);
 }
 
 static bool is_off(ERL_NIF_TERM tracee)
 {
     ERL_NIF_TERM controller = atomic_load_explicit(&pyusdt_vm.controller, memory_order_relaxed);
 
-    return controller == 0 || controller == tracee ||
-           atomic_load_explicit(&pyusdt_vm.overrun, memory_order_relaxed) != 0;
+    return controller == 0 || controller == tracee;
+}
+
+static bool is_overrun(void)
+{
+    return atomic_load_explicit(&pyusdt_vm.overrun, memory_order_relaxed) != 0;
+}
+
+/* An event that is not made: a drop for each session and each of these probes that it wants, whatever
+ * it would have done with the event. A call that is not traced has no return. */
+static void drop(uint64_t probes)
+{
+    const struct pyusdt_args none = {.missing = ~0u};
+
+    for (; probes != 0; probes &= probes - 1) {
+        unsigned probe = (unsigned)__builtin_ctzll(probes);
+        if (pyusdt_vm_is_wanted(probe))
+            pyusdt_fire_at(pyusdt_vm.site[probe].index, 0, PYUSDT_VM_SESSIONS, &none);
+    }
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -136,11 +152,17 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
 
     (void)env, (void)argc;
     if (argv[0] == pyusdt_atoms.trace_status)
-        return read_status(argv[1]);
+        return is_flag_left(argv[1]) ? pyusdt_atoms.remove : pyusdt_atoms.trace;
     if (argv[1] == pyusdt_atoms.telemetry)
         return pyusdt_telemetry_is_wanted() ? pyusdt_atoms.trace : pyusdt_atoms.discard;
     event = is_off(argv[2]) ? NULL : find_event(argv[1], argv[0]);
-    return event && is_any_wanted(event->probes) ? pyusdt_atoms.trace : pyusdt_atoms.discard;
+    if (!event || !is_any_wanted(event->probes))
+        return pyusdt_atoms.discard;
+    if (is_overrun()) {
+        drop(event->probes);
+        return pyusdt_atoms.discard;
+    }
+    return is_flag_left(argv[1]) ? pyusdt_atoms.discard : pyusdt_atoms.trace;
 }
 
 /* False: too many events came on this scheduler, and all are discarded until the controlling
@@ -168,17 +190,6 @@ static bool is_within_rate(void)
     return false;
 }
 
-/* Everything is switched off: each session gets a drop counted for each probe that it wants,
- * whatever it would have done with the event. */
-static void drop_all(void)
-{
-    const struct pyusdt_args none = {.missing = ~0u};
-
-    for (unsigned probe = 0; probe < PYUSDT_VM_COUNT; probe++)
-        if (pyusdt_vm_is_wanted(probe))
-            pyusdt_fire_at(pyusdt_vm.site[probe].index, 0, PYUSDT_VM_SESSIONS, &none);
-}
-
 ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     const struct event *event = find_event(argv[1], argv[0]);
@@ -189,9 +200,11 @@ ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
         pyusdt_telemetry_fire(env, argv[3]);
     if (!event)
         return pyusdt_atoms.ok;
-    if (is_within_rate())
+    if (is_overrun())
+        drop(event->probes); /* enabled() answered before that */
+    else if (is_within_rate())
         event->fire(&call);
     else
-        drop_all();
+        drop(~UINT64_C(0) >> (64 - PYUSDT_VM_COUNT)); /* all are switched off */
     return pyusdt_atoms.ok;
 }

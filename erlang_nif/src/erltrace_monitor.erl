@@ -92,7 +92,7 @@ handle_item(alert, Note, State) ->
     _ = is_exported(telemetry, execute, 3) andalso execute_event(alert, #{count => maps:get(<<"count">>, Note)}, Note),
     update_alarm(Note, State);
 handle_item(records, Items, State) ->
-    [logger:warning("erltrace_monitor: ~0tp", [Item]) || Item <- Items, is_warning(Item)],
+    [pyusdt_server:log_warning("erltrace_monitor: ~0tp", [Item]) || Item <- Items, is_warning(Item)],
     State;
 handle_item(aggregations, _Rows, State) ->
     State.

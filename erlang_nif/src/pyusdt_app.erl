@@ -46,5 +46,5 @@ replace_dyntrace(Beam) ->
         {module, dyntrace} ->
             ok;
         {error, Reason} ->
-            logger:warning("pyusdt: dyntrace stays OTP's, ~ts.beam can not be loaded: ~p", [Beam, Reason])
+            pyusdt_server:log_warning("pyusdt: dyntrace stays OTP's, ~ts.beam can not be loaded: ~p", [Beam, Reason])
     end.

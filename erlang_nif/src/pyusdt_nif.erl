@@ -6,8 +6,8 @@
 
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1]).
--export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_watch/1,
-         vm_set_controller/2, vm_read_overrun/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+-export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
+         vm_set_controller/1, vm_read_overrun/0, vm_begin/1, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library_path/1, log_missing_library/2]).
 
 -export_type([answer/0]).
@@ -15,8 +15,8 @@
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1,
-       vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_watch/1,
-       vm_set_controller/2, vm_read_overrun/0, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+       vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
+       vm_set_controller/1, vm_read_overrun/0, vm_begin/1, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, not wanted, no such probe, or an impossible argument.
@@ -122,20 +122,34 @@ vm_any_module(_Probe) ->
 vm_functions(_Probe, _Module, _Functions) ->
     answer_without_library([]).
 
+%% @doc The patterns by which sessions ask for this probe, and which match none of these functions; whether they match a module.
+-spec vm_unmatched(atom(), [{module(), [{atom(), arity()}]}]) -> [{Module :: binary(), Function :: binary(), boolean()}].
+vm_unmatched(_Probe, _Functions) ->
+    answer_without_library([]).
+
 %% @doc The controlling process is sent `changed' when tracers want something else, until it says false; false: it is not.
 -spec vm_watch(boolean()) -> boolean().
 vm_watch(_On) ->
     answer_without_library(false).
 
-%% @doc The caller is the controlling process. Whether flags of processes are set, and how many events a second one
-%% scheduler may have (0: any number).
--spec vm_set_controller(Processes :: boolean(), Rate :: non_neg_integer()) -> ok.
-vm_set_controller(_Processes, _Rate) ->
+%% @doc The caller is the controlling process; whether flags of processes are set.
+-spec vm_set_controller(Processes :: boolean()) -> ok.
+vm_set_controller(_Processes) ->
     answer_without_library(ok).
 
-%% @doc Whether there were too many events on one scheduler, and in how many microseconds; it begins anew.
+%% @doc Whether there were too many events on one scheduler, and in how many microseconds. Then all are dropped.
 -spec vm_read_overrun() -> false | {Events :: pos_integer(), Microseconds :: pos_integer()}.
 vm_read_overrun() ->
+    answer_without_library(false).
+
+%% @doc Nothing is traced yet. How many events a second one scheduler may have (0: any number).
+-spec vm_begin(Rate :: non_neg_integer()) -> ok.
+vm_begin(_Rate) ->
+    answer_without_library(ok).
+
+%% @doc A text that tracers print which want one of these probes (all, if none is named); none: no longer. False: there is no room.
+-spec vm_remark(0..6, Names :: binary(), Text :: binary() | none, refused | absent | later) -> boolean().
+vm_remark(_Number, _Names, _Text, _Kind) ->
     answer_without_library(false).
 
 %% @doc A port that was there before it was traced.
@@ -178,7 +192,7 @@ library_path(Name) ->
 %% @doc The one line that says that a library could not be loaded.
 -spec log_missing_library(file:filename(), {error, {atom(), string()}}) -> ok.
 log_missing_library(Library, {error, {Reason, Text}}) ->
-    logger:warning("pyusdt: no probes in this node, ~ts can not be loaded (~p): ~ts", [Library, Reason, Text]).
+    pyusdt_server:log_warning("pyusdt: no probes in this node, ~ts can not be loaded (~p): ~ts", [Library, Reason, Text]).
 
 on_load() ->
     Library = library_path("pyusdt_nif"),

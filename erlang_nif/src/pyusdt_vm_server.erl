@@ -31,7 +31,7 @@
                 planned = none :: term(),           % the arguments of the plan
                 monitor :: pyusdt_vm_system_monitor:state(),      % what is monitored
                 refused = none :: none | string(),  % why it stays off until no probe is wanted
-                messages = [] :: [string()]}).
+                refusals = pyusdt_vm_refusals:new() :: pyusdt_vm_refusals:state()}).
 
 -spec start(term()) -> {ok, pid()} | {error, term()}.
 start(Options) ->
@@ -60,20 +60,21 @@ init(Given) ->
 
 start_with(Options, Probes) ->
     process_flag(trap_exit, true),
+    pyusdt_server:leave_remote_leader(),
     case pyusdt_nif:vm_define(Probes) of
         ok ->
             State = #state{options = Options, given = Probes, armed = pyusdt_vm_trace_set:nothing(), monitor = pyusdt_vm_system_monitor:nothing()},
-            ok = pyusdt_nif:vm_set_controller(false, 0),
-            {ok, schedule_check(log_messages(old_otp_message(Probes), State#state{has_watcher = pyusdt_nif:vm_watch(true)}))};
+            ok = pyusdt_nif:vm_set_controller(false),
+            {ok, schedule_check(report(old_otp_refusal(Probes), State#state{has_watcher = pyusdt_nif:vm_watch(true)}))};
         {error, Reason} ->
             {stop, Reason}
     end.
 
 -spec handle_call(term(), gen_server:from(), #state{}) -> {reply, term(), #state{}}.
 handle_call(info, _From, State) ->
-    #state{given = Given, wanted = Wanted, refused = Refused, messages = Messages} = State,
+    #state{given = Given, wanted = Wanted, refused = Refused, refusals = Refusals} = State,
     Info = #{given => Given, wanted => Wanted, armed => Wanted =/= [] andalso Refused =:= none, refused => Refused,
-             messages => lists:reverse(Messages)},
+             messages => pyusdt_vm_refusals:messages(Refusals)},
     {reply, Info, State}.
 
 -spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
@@ -92,6 +93,7 @@ handle_info(Message, State) ->
 -spec terminate(term(), #state{}) -> ok.
 terminate(_Reason, State) ->
     _ = clear_plan(State),
+    _ = pyusdt_vm_refusals:clear(State#state.refusals),
     _ = pyusdt_nif:vm_watch(false),
     ok.
 
@@ -118,10 +120,10 @@ is_limit(Limit) -> Limit =:= infinity orelse is_number_to_be(Limit).
 
 is_number_to_be(Number) -> is_integer(Number) andalso Number > 0 andalso Number < 1 bsl 32.
 
-old_otp_message(Probes) ->
-    ["this emulator is older than OTP 25.3: switching off what processes do can crash it, so only the probes of functions, "
+old_otp_refusal(Probes) ->
+    [{modules, [], "this emulator is older than OTP 25.3: switching off what processes do can crash it, so only the probes of functions, "
      "calls of OTP's own functions, exit signals, nodes and busy ports are offered; pyusdt_vm:enable(#{unsafe => true}) in the node, "
-     "which no tracer can do, offers all"
+     "which no tracer can do, offers all"}
      || not lists:member('process-spawn', Probes)].
 
 %% ---- demand ----
@@ -136,7 +138,9 @@ schedule_check(State) ->
 
 check_demand(State) ->
     case pyusdt_nif:vm_wanted() of
-        [] -> (clear_plan(State))#state{wanted = [], refused = none, planned = none};
+        [] ->
+            Cleared = clear_plan(State),
+            Cleared#state{wanted = [], refused = none, planned = none, refusals = pyusdt_vm_refusals:clear(Cleared#state.refusals)};
         _ -> check_sessions(State)
     end.
 
@@ -144,10 +148,15 @@ check_demand(State) ->
 check_sessions(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_check_sessions(),
     #state{monitor = Monitor} = Armed = set_plan(pyusdt_nif:vm_wanted(), Tokens, read_code_hash(State)),
-    enforce_limits(Armed#state{monitor = pyusdt_vm_system_monitor:sample(Monitor)});
+    enforce_limits(check_monitor(Armed#state{monitor = pyusdt_vm_system_monitor:sample(Monitor)}));
 check_sessions(State) ->
     _ = pyusdt_nif:vm_check_sessions(),
     State#state{wanted = pyusdt_nif:vm_wanted()}.
+
+check_monitor(#state{checks = Checks, monitor = Monitor} = State) when Checks rem ?CHECKS_PER_SECOND =:= 0 ->
+    report(pyusdt_vm_system_monitor:check(Monitor), [monitor], State);
+check_monitor(State) ->
+    State.
 
 %% Code that was loaded since has no patterns yet.
 read_code_hash(#state{checks = Checks} = State) when Checks rem ?CHECKS_PER_SECOND =:= 0 ->
@@ -159,13 +168,13 @@ set_plan(Wanted, Tokens, #state{changes = Changes, code = Code, planned = {Wante
     State;
 set_plan(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code} = State) ->
     Plan = pyusdt_vm_trace_plan:plan(Wanted, Tokens, Options),
-    {Armed, Texts} = pyusdt_vm_trace_set:set_plan(Plan, to_number(maps:get(rate, Options)), Before),
-    Logged = log_messages((Texts ++ modules_message(Wanted, Options)) -- State#state.messages, State),
-    change_monitor(Plan, Logged#state{armed = Armed, wanted = Wanted, since = armed_since(State), planned = {Wanted, Tokens, Changes, Code}}).
+    {Armed, Refusals} = go_first(fun() -> pyusdt_vm_trace_set:set_plan(Plan, to_number(maps:get(rate, Options)), Before) end),
+    Reported = report(Refusals ++ modules_refusal(Wanted, Options) ++ pyusdt_vm_trace_plan:unmatched(Wanted), [modules, absent, later], State),
+    change_monitor(Plan, Reported#state{armed = Armed, wanted = Wanted, since = armed_since(State), planned = {Wanted, Tokens, Changes, Code}}).
 
 change_monitor(Plan, #state{monitor = Before} = State) ->
-    {Monitor, Texts} = pyusdt_vm_system_monitor:change_plan(Plan, Before),
-    log_messages(Texts, State#state{monitor = Monitor}).
+    {Monitor, Refusals} = pyusdt_vm_system_monitor:change_plan(Plan, Before),
+    report(Refusals, State#state{monitor = Monitor}).
 
 armed_since(#state{wanted = []}) -> erlang:monotonic_time(millisecond);
 armed_since(#state{since = Since}) -> Since.
@@ -174,12 +183,20 @@ to_number(infinity) -> 0;
 to_number(Rate) -> Rate.
 
 clear_plan(#state{armed = Armed} = State) ->
-    change_monitor(pyusdt_vm_trace_plan:nothing(), State#state{armed = pyusdt_vm_trace_set:clear_plan(Armed)}).
+    Cleared = go_first(fun() -> pyusdt_vm_trace_set:clear_plan(Armed) end),
+    change_monitor(pyusdt_vm_trace_plan:nothing(), State#state{armed = Cleared}).
 
-modules_message(Wanted, #{functions := []}) ->
-    [format_text("~s of no module: name one in the clause, or modules in the option functions", [Probe])
+%% In a node that the tracing has made busy, this process goes first.
+go_first(Change) ->
+    Before = process_flag(priority, high),
+    try Change()
+    after process_flag(priority, Before)
+    end.
+
+modules_refusal(Wanted, #{functions := []}) ->
+    [{modules, [Probe], format_text("~s of no module: name one in the clause, or modules in the option functions", [Probe])}
      || Probe <- pyusdt_vm_trace_plan:any_module_probes(Wanted)];
-modules_message(_, _) ->
+modules_refusal(_, _) ->
     [].
 
 %% ---- limits ----
@@ -187,16 +204,17 @@ modules_message(_, _) ->
 enforce_limits(State) ->
     case exceeded_limit(State) of
         none -> State;
-        Reason -> log_messages([Reason], (clear_plan(State))#state{refused = Reason})
+        Reason -> clear_plan((report([{limit, [], Reason}], State))#state{refused = Reason})
     end.
 
 exceeded_limit(#state{armed = Armed, checks = Checks} = State) ->
     case pyusdt_nif:vm_read_overrun() of
         {Events, Microseconds} ->
-            format_text("switched off: ~b events in ~b us on one scheduler are more than the option rate allows", [Events, Microseconds]);
+            format_text("switched off: ~b events in ~b us on one scheduler are more than the option rate allows. Trace less, or let the "
+                        "node allow more: pyusdt_vm:disable(), pyusdt_vm:enable(#{rate => N})", [Events, Microseconds]);
         false ->
             case Checks rem ?CHECKS_PER_SECOND =:= 0 andalso not pyusdt_vm_trace_set:is_intact(Armed) of
-                true -> "switched off: another tool has cleared what was traced";
+                true -> "switched off: another tool has cleared what was traced. Start the tracer again to go on";
                 false -> time_limit(State)
             end
     end.
@@ -205,13 +223,15 @@ time_limit(#state{wanted = []}) ->
     none;
 time_limit(#state{options = #{time := Time}, since = Since}) ->
     case is_integer(Time) andalso erlang:monotonic_time(millisecond) - Since >= Time of
-        true -> format_text("switched off: it has gone on for ~b ms, which the option time allows", [Time]);
+        true -> format_text("switched off: it has gone on for ~b ms, which the option time allows. Start the tracer again to go on", [Time]);
         false -> none
     end.
 
-log_messages(Texts, #state{messages = Messages} = State) ->
-    [logger:warning("pyusdt: the emulator's probes: ~ts", [Text]) || Text <- Texts],
-    State#state{messages = lists:sublist(lists:reverse(Texts) ++ Messages, 100)}.
+report(Refusals, State) ->
+    report(Refusals, [], State).
+
+report(Refusals, Whole, #state{refusals = Before} = State) ->
+    State#state{refusals = pyusdt_vm_refusals:report(Refusals, Whole, Before)}.
 
 format_text(Format, Arguments) ->
     lists:flatten(io_lib:format(Format, Arguments)).

@@ -1,44 +1,93 @@
 %% @doc Probes from system messages and samples: nodes, busy ports, long pauses, queues.
 %%
 %% A plan ({@link pyusdt_vm_trace_plan}) says what is monitored; samples are taken five times a
-%% second. Only one process of a node can get messages about busy ports and long pauses. If it is
-%% another tool's, it stays.
+%% second. Before OTP 28 only one process of a node can get messages about busy ports and long
+%% pauses. If it is another tool's, it stays; later ones have trace sessions for that.
 -module(pyusdt_vm_system_monitor).
 
--export([nothing/0, change_plan/2, handle_message/1, sample/1]).
+-export([nothing/0, change_plan/2, check/1, handle_message/1, sample/1]).
 
 -export_type([state/0]).
 
--type state() :: #{nodes := boolean(), monitors := [term()], samples := [atom()], bytes := #{port() => non_neg_integer()},
-                  connected := [port()]}.
+-type state() :: #{nodes := boolean(), monitors := [term()], probes := [atom()], session := none | {session, term()},
+                  samples := [atom()], bytes := #{port() => non_neg_integer()}, connected := [port()]}.
+%% probes: those that need the monitors; session: from OTP 28 on.
 
 -spec nothing() -> state().
 nothing() ->
-    #{nodes => false, monitors => [], samples => [], bytes => #{}, connected => []}.
+    #{nodes => false, monitors => [], probes => [], session => none, samples => [], bytes => #{}, connected => []}.
 
-%% @doc Monitor what the plan needs; with sentences about everything that is not possible.
--spec change_plan(pyusdt_vm_trace_plan:plan(), state()) -> {state(), [string()]}.
-change_plan(#{nodes := Nodes, monitors := Monitors, samples := Samples}, State) ->
+%% @doc Monitor what the plan needs; with refusals of everything that is not possible.
+-spec change_plan(pyusdt_vm_trace_plan:plan(), state()) -> {state(), [pyusdt_vm_refusals:refusal()]}.
+change_plan(#{nodes := Nodes, monitors := Monitors, monitor_probes := Probes, samples := Samples}, State) ->
     _ = monitor_nodes(Nodes, State),
-    Texts = set_monitors(Monitors, State),
-    {sample_ports(State#{nodes => Nodes, monitors => Monitors, samples => Samples}), Texts}.
+    {Set, Refusals} = set_monitors(State#{probes := Probes}, Monitors),
+    {sample_ports(Set#{nodes := Nodes, samples := Samples}), Refusals}.
+
+%% @doc Whether this process is still the node's monitor, once a second: another tool may become it without asking.
+-spec check(state()) -> [pyusdt_vm_refusals:refusal()].
+check(#{monitors := []}) -> [];
+check(#{session := {session, _}}) -> [];
+check(#{monitors := Monitors, probes := Probes}) -> claim_monitor(Monitors, Probes).
 
 monitor_nodes(Same, #{nodes := Same}) -> ok;
 monitor_nodes(Wanted, _) -> net_kernel:monitor_nodes(Wanted, [{node_type, all}, nodedown_reason]).
 
-set_monitors(Same, #{monitors := Same}) ->
+set_monitors(#{monitors := Same} = State, Same) ->
+    {State, []};
+set_monitors(#{monitors := Before, probes := Probes} = State, Monitors) ->
+    case has_sessions() of
+        true -> {set_session(State#{monitors := Monitors}), []};
+        false -> {State#{monitors := Monitors}, set_monitor(Before, Monitors, Probes)}
+    end.
+
+set_monitor(_Before, [], _Probes) ->
+    _ = [erlang:system_monitor(undefined) || {Pid, _} <- [erlang:system_monitor()], Pid =:= self()],
     [];
-set_monitors(Events, _) ->
+set_monitor(_Before, Monitors, Probes) ->
+    claim_monitor(Monitors, Probes).
+
+claim_monitor(Monitors, Probes) ->
     case erlang:system_monitor() of
         {Pid, _} when Pid =/= self() ->
-            ["the probes of busy ports and long pauses stay off: another process is this node's system monitor" || Events =/= []];
+            [{monitor, Probes, format_text("the probes of busy ports and long pauses stay off: another process, ~p, is this node's system "
+                                           "monitor, and before OTP 28 a node has one", [name(Pid)])}];
+        {_, Monitors} ->
+            [];
         _ ->
-            _ = case Events of
-                    [] -> erlang:system_monitor(undefined);
-                    _ -> erlang:system_monitor(self(), Events)
-                end,
+            _ = erlang:system_monitor(self(), Monitors),
             []
     end.
+
+name(Pid) ->
+    case node(Pid) =:= node() andalso erlang:process_info(Pid, registered_name) of
+        {registered_name, Name} -> Name;
+        _ -> Pid
+    end.
+
+format_text(Format, Arguments) ->
+    lists:flatten(io_lib:format(Format, Arguments)).
+
+%% ---- OTP 28 and later: sessions, which no other tool's monitor disturbs ----
+
+has_sessions() ->
+    list_to_integer(erlang:system_info(otp_release)) >= 28.
+
+set_session(#{session := Before, monitors := Monitors} = State) ->
+    _ = Before =:= none orelse call_trace(session_destroy, [Before]),
+    State#{session := create_session(Monitors)}.
+
+create_session([]) ->
+    none;
+create_session(Monitors) ->
+    Session = call_trace(session_create, [pyusdt_vm_monitor, self(), []]),
+    lists:foreach(fun({Event, Value}) -> call_trace(system, [Session, Event, Value]);
+                     (Event) -> call_trace(system, [Session, Event, true])
+                  end, Monitors),
+    Session.
+
+call_trace(Function, Arguments) ->
+    apply(binary_to_existing_atom(<<"trace">>), Function, Arguments).
 
 %% ---- messages ----
 

@@ -13,13 +13,13 @@
 -define(TRACER, pyusdt_nif).
 
 %% OTP 25's own type of trace_info/2 has no {tracer, {Module, State}} and {meta, {Module, State}}, which it answers.
--dialyzer({no_match, [set_flags/2, report_skipped/0, is_ours/1, is_pattern_there/2, trace_scope/1]}).
+-dialyzer({no_match, [set_flags/2, report_skipped/0, is_ours/1, is_pattern_there/2, trace_scope/1, is_cleared_by/3]}).
 
--spec change(pyusdt_vm_trace_plan:plan(), pyusdt_vm_trace_plan:plan(), ours()) -> {ours(), [string()]}.
+-spec change(pyusdt_vm_trace_plan:plan(), pyusdt_vm_trace_plan:plan(), ours()) -> {ours(), [pyusdt_vm_refusals:refusal()]}.
 change(#{flags := Before}, #{flags := Flags, patterns := Patterns}, Ours) ->
-    Texts = set_flags(Flags -- Before, Flags),
-    {Now, Skipped} = change_patterns(without_conflict(Patterns), Ours),
-    {Now, Texts ++ Skipped ++ [Text || #{global := _, function := _} <- [Patterns], Text <- [exclusive_message()]]}.
+    Of_flags = set_flags(Flags -- Before, Flags),
+    {Now, Of_patterns} = change_patterns(without_conflict(Patterns), Ours),
+    {Now, Of_flags ++ Of_patterns ++ [exclusive_refusal() || #{global := _, function := _} <- [Patterns]]}.
 
 -spec is_there(pyusdt_vm_trace_plan:plan(), ours()) -> boolean().
 is_there(#{flags := Flags}, Ours) ->
@@ -76,7 +76,7 @@ read_tracer(Scope) ->
 report_skipped() ->
     case length([Tracer || Scope <- [new_processes | processes()], Tracer <- [read_tracer(Scope)], Tracer =/= [], not is_ours(Tracer)]) of
         0 -> [];
-        N -> [format_text("~b processes are traced by another tool, and left to it", [N])]
+        N -> [{processes, [], format_text("~b processes are traced by another tool, and left to it", [N])}]
     end.
 
 %% ---- patterns ----
@@ -85,29 +85,82 @@ report_skipped() ->
 without_conflict(#{global := _, function := _} = Patterns) -> maps:remove(global, Patterns);
 without_conflict(Patterns) -> Patterns.
 
-exclusive_message() ->
-    "global-function-entry stays off while local-function-entry or function-return is on: before OTP 27 a function has "
-        "one or the other".
+exclusive_refusal() ->
+    {functions, ['global-function-entry'],
+     "global-function-entry stays off while local-function-entry or function-return is on: before OTP 27 a function has "
+     "one or the other"}.
 
 change_patterns(Wanted, Ours) ->
     States = lists:usort(maps:keys(Wanted) ++ maps:keys(Ours)),
-    {Now, Omitted} = lists:unzip([change_patterns(State, maps:get(State, Wanted, []), maps:get(State, Ours, [])) || State <- States]),
-    {maps:from_list([{State, Patterns} || {State, [_ | _] = Patterns} <- Now]), left_out_message(lists:sum(Omitted))}.
+    {Now, Left_out} = lists:unzip([change_patterns(State, maps:get(State, Wanted, []), maps:get(State, Ours, [])) || State <- States]),
+    {maps:from_list([{State, Patterns} || {State, [_ | _] = Patterns} <- Now]), left_out_refusal(lists:append(Left_out))}.
 
 change_patterns(State, Wanted, Ours) ->
-    lists:foreach(fun(Pattern) -> clear_pattern(State, Pattern) end, Ours -- Wanted),
+    clear_patterns(State, Ours -- Wanted),
     New = Wanted -- Ours,
-    Set = [Pattern || Pattern <- New, set_pattern(State, Pattern)],
-    {{State, (Ours -- (Ours -- Wanted)) ++ Set}, length(New) - length(Set)}.
+    Set = set_patterns(State, New),
+    {{State, (Ours -- (Ours -- Wanted)) ++ Set}, [MFA || {MFA, _, _} <- New -- Set]}.
 
-left_out_message(0) -> [];
-left_out_message(N) -> [format_text("~b functions are traced by another tool, or are not there, and left out", [N])].
+left_out_refusal([]) ->
+    [];
+left_out_refusal([{Module, Function, Arity} | _] = All) ->
+    [{functions, [], format_text("~b functions are traced by another tool, or are not there, and left out: ~tw:~tw/~b~ts",
+                                 [length(All), Module, Function, Arity, case All of [_] -> ""; _ -> " ..." end])}].
+
+%% Each call waits for all schedulers, so a whole module is one call. Events may be too many before all is set: then the
+%% rest is not, and counts as set, since the limit is about to clear it.
+set_patterns(State, Patterns) ->
+    By_module = maps:groups_from_list(fun({{Module, _, _}, Match, _}) -> {Module, Match} end, Patterns),
+    lists:append([set_patterns_of(State, Module, Match, Of) || {{Module, Match}, Of} <- maps:to_list(By_module)]).
+
+set_patterns_of(State, Module, Match, Patterns) ->
+    Functions = [Function || {Function, _, _} <- Patterns],
+    Others = list_functions(Module) -- Functions,
+    Own = [{Module, module_info, 0}, {Module, module_info, 1}],
+    case length(Patterns) > 3 andalso Others -- Own =:= [] andalso pattern_kind(State) =:= meta
+        andalso lists:all(fun(Function) -> erlang:trace_info(Function, meta) =:= {meta, false} end, Functions ++ Others) of
+        true ->
+            _ = erlang:trace_pattern({Module, '_', '_'}, Match, [{meta, ?TRACER, State}]),
+            _ = [erlang:trace_pattern(Function, false, [meta]) || Function <- Others],
+            [Pattern || {Function, _, _} = Pattern <- Patterns, erlang:trace_info(Function, meta) =/= {meta, false}];
+        false ->
+            [Pattern || Pattern <- Patterns, pyusdt_nif:vm_read_overrun() =/= false orelse set_pattern(State, Pattern)]
+    end.
 
 set_pattern(global, {Function, Match, _}) ->
     erlang:trace_info(Function, traced) =:= {traced, false} andalso erlang:trace_pattern(Function, Match, [global]) > 0;
 set_pattern(State, {Function, Match, _}) ->
     erlang:trace_info(Function, meta) =:= {meta, false}
         andalso erlang:trace_pattern(Function, Match, [{meta, ?TRACER, State}]) > 0.
+
+%% Each call waits for all schedulers, which takes long if they are busy: one for a module, if nothing else of it is traced.
+clear_patterns(State, Patterns) ->
+    By_module = maps:groups_from_list(fun({{Module, _, _}, _, _}) -> Module end, Patterns),
+    maps:foreach(fun(Module, Of) -> clear_patterns_of(State, Module, Of) end, By_module).
+
+clear_patterns_of(State, Module, [_, _ | _] = Patterns) ->
+    Ours = sets:from_list([Function || {Function, _, _} <- Patterns]),
+    case lists:all(fun(Function) -> is_cleared_by(State, Function, Ours) end, list_functions(Module)) of
+        true -> erlang:trace_pattern({Module, '_', '_'}, false, [pattern_kind(State)]);
+        false -> lists:foreach(fun(Pattern) -> clear_pattern(State, Pattern) end, Patterns)
+    end;
+clear_patterns_of(State, _Module, Patterns) ->
+    lists:foreach(fun(Pattern) -> clear_pattern(State, Pattern) end, Patterns).
+
+list_functions(Module) ->
+    try [{Module, Function, Arity} || {Function, Arity} <- Module:module_info(functions)]
+    catch error:undef -> []
+    end.
+
+%% A pattern of this kind that the function has is one of ours that is to be cleared.
+is_cleared_by(State, Function, Ours) ->
+    case erlang:trace_info(Function, case pattern_kind(State) of global -> traced; meta -> meta end) of
+        {meta, {?TRACER, State}} -> sets:is_element(Function, Ours);
+        {meta, Meta} -> Meta =:= false;
+        {traced, global} -> sets:is_element(Function, Ours);
+        {traced, _} -> true;
+        undefined -> true
+    end.
 
 clear_pattern(State, {Function, _, _} = Pattern) ->
     is_pattern_there(State, [Pattern]) andalso erlang:trace_pattern(Function, false, [pattern_kind(State)]).

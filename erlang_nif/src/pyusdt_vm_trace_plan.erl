@@ -4,7 +4,7 @@
 %% suffices. {@link pyusdt_vm_trace_set} sets it.
 -module(pyusdt_vm_trace_plan).
 
--export([offered_probes/1, plan/3, nothing/0, any_module_probes/1, code_hash/0]).
+-export([offered_probes/1, plan/3, nothing/0, any_module_probes/1, unmatched/1, code_hash/0]).
 
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
@@ -13,7 +13,7 @@
 -type pattern() :: {mfa(), true | list(), Version :: term()}.
 %% A function, a match specification, and which code of its module it is.
 -type plan() :: #{flags := [flag()], patterns := #{state() => [pattern()]}, tokens := boolean(),
-                  nodes := boolean(), monitors := [term()], samples := [atom()]}.
+                  nodes := boolean(), monitors := [term()], monitor_probes := [atom()], samples := [atom()]}.
 
 -define(RETURN, [{'_', [], [{return_trace}]}]).
 -define(NOT_OF_TABLES, [all, new, info, internal_request_all, internal_delete_all, internal_select_delete, is_compiled_ms,
@@ -43,11 +43,12 @@ plan(Probes, Tokens, Options) ->
       tokens => Tokens =/= [],
       nodes => lists:member('dist-monitor', Probes),
       monitors => lists:usort([Event || Probe <- Probes, Event <- monitor_events(Probe, Options)]),
+      monitor_probes => [Probe || Probe <- Probes, monitor_events(Probe, Options) =/= []],
       samples => [Probe || Probe <- ['dist-outputv', 'scheduler-queue', 'inet-entry', 'inet-return'], lists:member(Probe, Probes)]}.
 
 -spec nothing() -> plan().
 nothing() ->
-    #{flags => [], patterns => #{}, tokens => false, nodes => false, monitors => [], samples => []}.
+    #{flags => [], patterns => #{}, tokens => false, nodes => false, monitors => [], monitor_probes => [], samples => []}.
 
 all_probes() ->
     ['process-spawn', 'process-exit', 'process-exit_signal', 'process-exit_signal-remote', 'process-scheduled',
@@ -117,6 +118,46 @@ monitor_events(_, _) -> [].
 -spec any_module_probes([atom()]) -> [atom()].
 any_module_probes(Probes) ->
     [Probe || Probe <- Probes, lists:member(Probe, ?OF_FUNCTIONS), pyusdt_nif:vm_any_module(Probe)].
+
+%% @doc Code that sessions name and that is not here, or not yet: a module is traced as soon as it is loaded.
+-spec unmatched([atom()]) -> [pyusdt_vm_refusals:refusal()].
+unmatched(Probes) ->
+    All = [Refusal || {Probe, Candidates} <- candidates(), lists:member(Probe, Probes),
+                      {Module, Function, Is_there} <- pyusdt_nif:vm_unmatched(Probe, Candidates()),
+                      Refusal <- absence(Probe, Module, Function, Is_there)],
+    case [Refusal || {absent, _, _} = Refusal <- All] of
+        [] -> All;
+        Absent -> Absent
+    end.
+
+absence(Probe, Module, Function, true) ->
+    [{absent, [Probe], format_text("has no function ~ts:~ts for ~s", [Module, Function, Probe])}];
+absence(Probe, Module, Function, false) ->
+    case find_code(Module) of
+        unknown -> [{later, [Probe], format_text("has no loaded module that matches ~ts for ~s", [Module, Probe])}];
+        not_loaded -> [{later, [Probe], format_text("has not loaded the module ~ts yet, and traces ~ts:~ts as soon as it has",
+                                                    [Module, Module, Function])}];
+        none -> [{absent, [Probe], format_text("has no module ~ts for ~s", [Module, Probe])}]
+    end.
+
+%% A pattern's modules may come from anywhere.
+find_code(Name) ->
+    case re:run(Name, "[][*?\\\\]", [{capture, none}]) of
+        match -> unknown;
+        nomatch ->
+            Files = [code:where_is_file(unicode:characters_to_list([Prefix, Name, ".beam"])) || Prefix <- ["", "Elixir."]],
+            case lists:all(fun(File) -> File =:= non_existing end, Files) of
+                true -> none;
+                false -> not_loaded
+            end
+    end.
+
+format_text(Format, Arguments) ->
+    lists:flatten(io_lib:format(Format, Arguments)).
+
+candidates() ->
+    [{'local-function-entry', fun list_functions/0}, {'function-return', fun list_functions/0}, {'global-function-entry', fun list_exports/0},
+     {'bif-entry', fun list_bifs/0}, {'bif-return', fun list_bifs/0}, {'nif-entry', fun list_nifs/0}, {'nif-return', fun list_nifs/0}].
 
 %% @doc Another number when other code is loaded.
 -spec code_hash() -> non_neg_integer().

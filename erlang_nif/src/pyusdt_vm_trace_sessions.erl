@@ -11,12 +11,12 @@
 
 -define(TOKEN, [{'_', [], [{message, {get_seq_token}}]}]).
 
--spec change(pyusdt_vm_trace_plan:plan(), pyusdt_vm_trace_plan:plan(), sessions()) -> {sessions(), [string()]}.
+-spec change(pyusdt_vm_trace_plan:plan(), pyusdt_vm_trace_plan:plan(), sessions()) -> {sessions(), [pyusdt_vm_refusals:refusal()]}.
 change(#{patterns := Before} = Old, #{patterns := Patterns} = Plan, Sessions) ->
     States = lists:usort(maps:keys(Before) ++ maps:keys(Patterns)) -- [global],
     Of_patterns = lists:foldl(fun(State, All) -> change_patterns(State, Before, Patterns, All) end, Sessions, States),
-    {Flags, Texts} = without_collection(maps:get(flags, Plan), Sessions),
-    {change_flags(Old, Plan#{flags := Flags}, Of_patterns), Texts}.
+    {Flags, Refusals} = without_collection(maps:get(flags, Plan), Sessions),
+    {change_flags(Old, Plan#{flags := Flags}, Of_patterns), Refusals}.
 
 -spec is_there(pyusdt_vm_trace_plan:plan(), sessions()) -> boolean().
 is_there(_Plan, Sessions) ->
@@ -101,8 +101,9 @@ without_collection(Flags, Sessions) ->
     case lists:member(Collection, Flags) andalso is_collection_traced(Sessions) of
         true ->
             {lists:delete(Collection, Flags),
-             ["the gc_* and heap probes stay off: another trace session traces garbage collection, and an emulator may "
-              "crash where two do"]};
+             [{processes, ['gc_major-start', 'gc_minor-start', 'gc_major-end', 'gc_minor-end', 'process-heap_grow', 'process-heap_shrink'],
+               "the gc_* and heap probes stay off: another trace session traces garbage collection, and an emulator may "
+               "crash where two do"}]};
         false ->
             {Flags, []}
     end.

@@ -16,25 +16,26 @@
 nothing() ->
     {none, #{}}.
 
-%% @doc Set the plan instead of the former one. Rate: {@link pyusdt_nif:vm_set_controller/2}.
--spec set_plan(pyusdt_vm_trace_plan:plan(), Rate :: non_neg_integer(), armed()) -> {armed(), [string()]}.
+%% @doc Set the plan instead of the former one. Rate: {@link pyusdt_nif:vm_begin/1}.
+-spec set_plan(pyusdt_vm_trace_plan:plan(), Rate :: non_neg_integer(), armed()) -> {armed(), [pyusdt_vm_refusals:refusal()]}.
 set_plan(Plan, _Rate, {Plan, _} = Armed) ->
     {Armed, []};
 set_plan(#{flags := Flags} = Plan, Rate, {Before, Set}) ->
-    ok = pyusdt_nif:vm_set_controller(Flags =/= [], Rate),
+    Before =:= none andalso pyusdt_nif:vm_begin(Rate),
+    ok = pyusdt_nif:vm_set_controller(Flags =/= []),
     case lists:keymember(ports, 1, Flags) of
         true -> register_ports();
         false -> ok
     end,
-    {Now, Texts} = (implementation()):change(plan_or_nothing(Before), Plan, Set),
-    {{Plan, Now}, Texts}.
+    {Now, Refusals} = (implementation()):change(plan_or_nothing(Before), Plan, Set),
+    {{Plan, Now}, Refusals}.
 
-%% @doc Take all of it away.
+%% @doc Take all of it away. The limit of the rate holds meanwhile, and events that exceeded it are dropped until the next plan.
 -spec clear_plan(armed()) -> armed().
 clear_plan({none, _} = Armed) ->
     Armed;
 clear_plan({Plan, Set}) ->
-    ok = pyusdt_nif:vm_set_controller(false, 0),
+    ok = pyusdt_nif:vm_set_controller(false),
     {Left, _} = (implementation()):change(Plan, pyusdt_vm_trace_plan:nothing(), Set),
     {none, Left}.
 

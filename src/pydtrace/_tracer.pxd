@@ -90,7 +90,7 @@ cdef extern from "session/session.h" nogil:
         uint64_t keep_ns
         uint64_t keep_bytes
     struct pyusdt_session_stats:
-        uint64_t delivered, dropped, out_of_order, again, corrupt, failures, bytes
+        uint64_t delivered, dropped, out_of_order, again, corrupt, failures, refusals, bytes
         uint32_t targets, alive, slot, others
     struct pyusdt_session:
         pass

@@ -239,11 +239,11 @@ cdef class Session(Feed):
     def stats(self):
         """Counters: delivered, dropped, out_of_order, again (events; the last: perhaps shown before by a
         kept session's former tracer), corrupt (rings), failures to read (processes, rings, directories),
-        bytes of rings, targets (all so far), alive, others (processes with another build of pyusdt)."""
+        refusals (of processes to fire what is wanted), bytes of rings, targets (all so far), alive, others (processes with another build of pyusdt)."""
         cdef pyusdt_session_stats s
         pyusdt_session_stats_get(self.session, &s)
         return {"delivered": s.delivered, "dropped": s.dropped, "out_of_order": s.out_of_order, "again": s.again, "corrupt": s.corrupt,
-                "failures": s.failures, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
+                "failures": s.failures, "refusals": s.refusals, "bytes": s.bytes, "targets": s.targets, "alive": s.alive, "others": s.others}
 
     def read_user_work(self):
         """{uid: (work of the reader for the user's events, in units that compare users; processor time for the user's processes, s)} so far."""

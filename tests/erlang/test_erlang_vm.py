@@ -653,9 +653,8 @@ def test_too_many_events_for_who_only_counts(erlang, trace, monkeypatch):
         erlang.node("tsunami", 5000, module="vm"),
         timeout=60,
     )
-    assert (
-        int(re.search(r"^ +(\d+)$", run.stdout, re.MULTILINE)[1]) < 5000 and "2 drops" in run.stderr
-    ), run
+    dropped = sum(map(int, re.findall(r"(\d+) drops?", run.stderr)))
+    assert int(re.search(r"^ +(\d+)$", run.stdout, re.MULTILINE)[1]) < 5000 and dropped >= 2, run
 
 
 def test_many_events_but_slowly(erlang, trace, monkeypatch):
@@ -677,9 +676,9 @@ def test_it_has_gone_on_too_long(erlang, trace, monkeypatch):
     run = trace(
         "erlang*:::process-spawn { @ = count(); }", erlang.node("refused", module="vm"), timeout=60
     )
-    assert (
-        '"switched off: it has gone on for 100 ms, which the option time allows"' in run.stdout
-    ), run
+    assert "switched off: it has gone on for 100 ms, which the option time allows." in run.stdout, (
+        run
+    )
 
 
 @pytest.mark.parametrize("tool", ["recon", "dbg"])
@@ -689,7 +688,7 @@ def test_another_tool_clears_everything(erlang, trace, tool):
         erlang.node("cleared", tool, options=recon(), module="vm"),
         timeout=60,
     )
-    assert '"switched off: another tool has cleared what was traced"' in run.stdout, run
+    assert '"switched off: another tool has cleared what was traced. ' in run.stdout, run
 
 
 def test_what_another_tool_traces_is_left_to_it(erlang, trace):

@@ -51,6 +51,11 @@ _DROPS = {  # kind: dtrace's tag, and its words where one and where several were
         "failure to read a traced process",
         "failures to read traced processes",
     ),
+    "refused": (
+        "PYUSDTDROP_REFUSED",
+        "refusal by a traced process",
+        "refusals by traced processes",
+    ),
     "host": (
         "PYUSDTDROP_HOST",
         "loss of what a host had counted",

@@ -56,6 +56,8 @@ def explain_silence(
         return [where, *hints]
     if named:
         return list(hints)
+    if hints:
+        return list(hints)
     return _suggest_scripts(asked, providers) + _explain_frameworks(asked, providers)
 
 
@@ -69,7 +71,8 @@ def _suggest_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[
     own = [
         desc.name
         for desc in asked.values()
-        if desc.provider.rstrip("0123456789*") in BUILTIN_PROVIDERS
+        if (stem := desc.provider.rstrip("0123456789*")) in BUILTIN_PROVIDERS
+        and stem != "erlang"  # a node fires those by itself
     ]
     frameworks = sorted(set(providers) & FRAMEWORK_PROBES.keys())
     if not own or not frameworks:

@@ -856,6 +856,7 @@ class EmbeddedEngine(Engine):
             "dynamic": dynamic,
             "speculation": speculation,
             "unread": self._count_unread(),
+            "refused": self._count_refusals(),
         }
 
     def count_truncated_strings(self) -> tuple[int, int]:
@@ -865,6 +866,10 @@ class EmbeddedEngine(Engine):
         """Events that did not fit, events that came too late to be in order."""
         stats = self._session.stats()
         return stats["dropped"], stats["out_of_order"]
+
+    def _count_refusals(self) -> int:
+        """Processes that do not fire what is wanted; warnings() says why."""
+        return int(self._session.stats().get("refusals", 0)) if self._session else 0
 
     def _count_unread(self) -> int:
         """Processes, rings and directories that could not be read; warnings() says why."""

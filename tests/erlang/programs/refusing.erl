@@ -1,0 +1,49 @@
+%% A node that runs until it is killed, for the tests of what a node refuses its tracers.
+%%
+%% erl -run refusing wait SETUP: offers the probes, does what SETUP names, says "ready", then calls price/1 for ever.
+-module(refusing).
+
+-export([wait/1, price/1, cost/1, busy/0]).
+
+wait([Setup]) ->
+    ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, options(Setup))),
+    setup(Setup),
+    io:format("ready~n"),
+    call().
+
+options("time") -> #{time => 300};
+options("flood") -> #{rate => 20000};
+options(_) -> #{}.
+
+%% Another tool, before ours and after it.
+setup("monitor") ->
+    _ = erlang:system_monitor(spawn(fun idle/0), [busy_port]), ok;
+setup("monitor_later") ->
+    Pid = spawn(fun idle/0),
+    _ = spawn(fun() -> until_monitor(), erlang:system_monitor(Pid, [busy_port]), idle() end), ok;
+setup("tracer") ->
+    Tracer = spawn(fun idle/0),
+    1 = erlang:trace(spawn(fun idle/0), true, [send, {tracer, Tracer}]),
+    1 = erlang:trace_pattern({?MODULE, price, 1}, true, [{meta, Tracer}]), ok;
+setup("clear") ->
+    _ = spawn(fun() -> until_traced(), erlang:trace(all, false, [all]), erlang:trace_pattern({'_', '_', '_'}, false, [meta]), idle() end), ok;
+setup("flood") ->
+    _ = [spawn(?MODULE, busy, []) || _ <- lists:seq(1, erlang:system_info(schedulers_online))], ok;
+setup(_) ->
+    ok.
+
+idle() -> receive stop -> ok end.
+
+until_monitor() ->
+    case erlang:system_monitor() of undefined -> timer:sleep(10), until_monitor(); _ -> ok end.
+
+until_traced() ->
+    case erlang:trace_info({?MODULE, price, 1}, meta) of {meta, false} -> timer:sleep(10), until_traced(); _ -> timer:sleep(300) end.
+
+call() -> _ = ?MODULE:price(1), timer:sleep(5), call().
+
+price(N) -> cost(N) + 1.
+
+cost(N) -> N.
+
+busy() -> _ = price(1), busy().
