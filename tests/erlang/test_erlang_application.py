@@ -52,7 +52,7 @@ def test_rebar3_builds_what_make_builds(rebar3, erlang):
 
 
 def test_a_project_that_depends_on_it(rebar3, erlang, tmp_path):
-    """As docs/reference/erlang.md says: a checkout, whose library and modules the project's own code finds."""
+    """As docs/howto/trace-erlang.md says: a checkout, whose library and modules the project's own code finds."""
     (tmp_path / "src").mkdir()
     (tmp_path / "_checkouts").mkdir()
     (tmp_path / "_checkouts" / "pyusdt").symlink_to(NIF)

@@ -1,4 +1,4 @@
-"""RabbitMQ as Debian installs it, where nothing else sees it: for the recipe in docs/reference/erlang.md.
+"""RabbitMQ as Debian installs it, where nothing else sees it: for the recipe in docs/howto/frameworks/rabbitmq.md.
 
 Input: shell commands as a reader types them, on Debian's paths, with pyusdt in /opt/pyusdt.
 Output: harness.Run.
