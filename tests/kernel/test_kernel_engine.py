@@ -15,6 +15,8 @@ from pydtrace.bpf import syscalls
 from tests.support.elf_notes import read_notes
 from tests.support.kernel_harness import DATA, PYDTRACE, pydtrace, start_pydtrace, wait_until
 
+PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
+
 pytestmark = pytest.mark.usefixtures("bpf")
 WAYS = [(), ("-x", "nop5"), ("-x", "attach=perf")]
 COUNT = (
@@ -476,3 +478,26 @@ def test_walltimestamp_goes_on_from_clause_to_clause(engine):
     )
     later, more, seconds = map(int, out.split())
     assert (later, more) == (1, 1) and abs(seconds - time.time()) < 60, err
+
+
+def test_without_sysfs():
+    """The error and the doctor say what is missing; no other engine takes its place."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("host: not root, or no unshare")
+    for command, status, text in (
+        (
+            [PYDTRACE, "-qn", "syscall::openat:entry { exit(0); }"],
+            1,
+            "the kernel engine reads /sys, which is not mounted here: mount -t sysfs sysfs /sys",
+        ),
+        ([PYUSDT, "doctor"], None, "unknown: /sys is not mounted"),
+    ):
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", 'umount -l /sys && exec "$@"', "sh", *command],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert text in done.stdout + done.stderr and "bug" not in done.stderr, done
+        assert status is None or done.returncode == status, done

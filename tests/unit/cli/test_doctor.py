@@ -237,6 +237,7 @@ NOTHING = {"exists": [], "files": {}, "capabilities": 0, "which": None}
 UPROBES = "/sys/bus/event_source/devices/uprobe"
 EVERYTHING = {
     "exists": [
+        "/sys/bus",
         UPROBES,
         f"{UPROBES}/format/ref_ctr_offset",
         "/sys/kernel/btf/vmlinux",
@@ -252,8 +253,9 @@ EVERYTHING = {
     ("machine", "subject", "good", "said"),
     [
         ({}, "uprobes", True, "Linux 6.18.0: a trap at the note's nop"),
-        ({"exists": []}, "uprobes", False, "CONFIG_UPROBE_EVENTS"),
-        ({"exists": [UPROBES]}, "uprobes", True, "no reference counters"),
+        ({"exists": []}, "uprobes", False, "/sys is not mounted"),
+        ({"exists": ["/sys/bus"]}, "uprobes", False, "CONFIG_UPROBE_EVENTS"),
+        ({"exists": ["/sys/bus", UPROBES]}, "uprobes", True, "no reference counters"),
         ({}, "kernel engine", True, "CAP_BPF"),
         ({"capabilities": 0}, "kernel engine", None, "run pydtrace as root"),
         ({"exists": []}, "kernel engine", None, "CONFIG_DEBUG_INFO_BTF"),

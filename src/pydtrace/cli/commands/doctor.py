@@ -197,6 +197,10 @@ def _describe_trial() -> str:
 
 def _check_uprobes() -> Finding:
     release = platform.release()
+    if not os.path.exists("/sys/bus"):
+        return Finding(
+            "uprobes", False, "unknown: /sys is not mounted", "mount -t sysfs sysfs /sys"
+        )
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         return Finding(
             "uprobes", False, f"Linux {release} has none", "a kernel with CONFIG_UPROBE_EVENTS"

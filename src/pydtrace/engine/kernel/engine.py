@@ -165,6 +165,7 @@ class KernelEngine(Engine):
         )
         self._only_pids = () if self._all_processes or targets.children else self._pids
         kernel_errors.refuse_embedded_helpers(self.program)
+        kernel_errors.check_sysfs()
         if self.options.get(
             "destructive"
         ):  # without, the program is refused anyway, in other words

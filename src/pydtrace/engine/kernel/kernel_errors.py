@@ -57,6 +57,14 @@ def refuse_embedded_helpers(program: Program) -> None:
             )
 
 
+def check_sysfs() -> None:
+    """EngineError if this mount namespace has no sysfs: it says which processors, uprobes and types the kernel has."""
+    if not os.path.exists("/sys/devices/system/cpu"):
+        raise EngineError(
+            "the kernel engine reads /sys, which is not mounted here: mount -t sysfs sysfs /sys"
+        )
+
+
 def effective_capabilities() -> int:
     """The effective capabilities of this process, as a bit mask."""
     with open("/proc/self/status") as file:
