@@ -221,7 +221,7 @@ static inline int pyusdt_os_file_limit(uint64_t size)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-                   size > limit.rlim_cur
+                   size > (uint64_t)limit.rlim_cur
                ? -EFBIG
                : 0;
 }

@@ -100,7 +100,7 @@ dump() ->
 %% @doc Trace on several nodes, and receive their records and counts as one: the handle is as that
 %% of `open/1', and traces. `visible': this node and those that are connected to it, now or later.
 %% `$target' is each node's own process, `host' in the script its name. BEGIN, END and ticks run
-%% here, once; see docs/howto/hosts.md for where the other clauses run. Changes of a node are
+%% here, once; see docs/reference/many-hosts.md for where the other clauses run. Changes of a node are
 %% `{error, Text}' among the items; a lost node that returns is traced again.
 -spec cluster(visible | [node()], Script :: unicode:chardata() | iodata()) -> {ok, handle()} | error().
 cluster(Nodes, Script) ->

@@ -368,7 +368,7 @@ PARSERS: dict[str, Parser] = {
     "alert": _parse_repeated, "alertends": _parse_rate, "alertrepeat": _parse_rate, "alertrate": _parse_count, "alertstacks": _parse_flag,
     # where the aggregations go by OTLP, how often, and whether all or what is new (docs/howto/metrics.md)
     "spans": _parse_text, "otlp": _parse_text, "otlpinterval": _parse_rate, "otlptemporality": _make_choice_parser("cumulative", "delta"),
-    # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/howto/hosts.md)
+    # how long hosts of --hosts may take to answer, and how long one that was lost is tried again (docs/reference/many-hosts.md)
     "hostwait": _parse_rate, "hostretry": _parse_rate,
     # whether each host runs the clauses of its events, or the coordinator those of all
     "hostmode": _make_choice_parser("partial", "central"),

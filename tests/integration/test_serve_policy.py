@@ -1,4 +1,4 @@
-"""What a policy of `pydtrace --serve` bounds, on each engine: the table in docs/howto/hosts.md, cell by cell.
+"""What a policy of `pydtrace --serve` bounds, on each engine: the table in docs/reference/host-policy.md, cell by cell.
 
 The fields that are decided before there is an engine (scripts, commands, relay, audit) are in test_hosts.py, test_relays.py and
 test_hosts_central.py as well.

@@ -22,7 +22,7 @@ PAGES = [
 # A fenced block, and the comment before it that says how it is tested: readers do not see that, and every
 # Markdown knows such a fence.
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<mark>[a-z]+) -->\n)?(?P<fence>^```)(?P<language>[^\n]*)\n(?P<code>.*?)^```$",
+    r"(?:^<!-- (?P<mark>[a-z ]+) -->\n)?(?P<fence>^```)(?P<language>[^\n]*)\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 

@@ -1,4 +1,4 @@
-"""The policy of pydtrace --serve=FILE: what a coordinator may do here (docs/howto/hosts.md).
+"""The policy of pydtrace --serve=FILE: what a coordinator may do here (docs/reference/host-policy.md).
 
 - Only what the file allows is allowed, except any script without -w.
 - A file that others can write, or with a bad line, allows nothing.
