@@ -45,7 +45,7 @@ def linked(words, target):
     page = _PAGE.fullmatch(target)
     if not page or "internals/" in target:
         return inline(words)
-    command = f"\\fB{escaped(f'pyusdt help {page[1]}')}\\fR"
+    command = f"\\fBpyusdt help \\%{escaped(page[1])}\\fR"  # \\%: not hyphenated
     return command if words == page[1] else f"{inline(words)} ({command})"
 
 

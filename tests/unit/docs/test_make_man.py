@@ -1,6 +1,7 @@
 """The manual pages: as docs/reference and the tables of options have them now, and as man(1) reads them."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +57,12 @@ def test_every_command_of_pyusdt_is_explained():
         name for name, each in COMMANDS.items() if each.help and f"pyusdt {name}" not in text
     ] == []
     assert "source <(pyusdt completion bash)" in text
+
+
+def test_a_page_of_the_guide_is_named_by_the_command_that_shows_it():
+    made = runpy.run_path(str(DOCS / "make_man.py"))
+    command = r"\fBpyusdt help \%timeline\fR"
+    assert made["inline"]("[timeline](../howto/timeline.md#tracks)") == command
+    assert made["inline"]("[lines](../howto/timeline.md)") == f"lines ({command})"
+    assert made["inline"]("[below](#x) [of it](../internals/ring.md)") == "below of it"
+    assert ".md" not in shown("pydtrace") + shown("pyusdt")
