@@ -1,4 +1,4 @@
-# A shop in Elixir on cowboy, the web server under most Phoenix applications: it answers requests that it sends itself.
+# A shop in Elixir on cowboy, the web server of most Phoenix applications. It answers requests that it sends itself.
 defmodule Shop do
   def init(request, status) do
     Process.sleep(if status == 200, do: 2, else: 20)
