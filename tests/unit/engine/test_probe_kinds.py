@@ -87,6 +87,7 @@ def rows() -> list[list[str]]:
     """The cells of the page's table."""
     with open(os.path.join(ROOT, "docs/reference/pydtrace.md")) as file:
         text = file.read().partition("## Which engine")[2].partition("\n- ")[0]
+    text = text[text.index("| description |") :]
     return [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.splitlines()
