@@ -45,10 +45,10 @@ def test_every_page_is_shown():
 def test_link_names_the_topic():
     made = help_pages._plain_text(
         "<!-- x -->\n\nSee [profile.md](../howto/profile.md#a), [the list](profile.md),"
-        " [that](../../examples/hello.py), [D](https://dtrace.org).\n\n![picture](x.png)\n"
+        " [that](../../examples/hello.py), [figures](../internals/hosts.md), [D](https://dtrace.org).\n\n![picture](x.png)\n"
     )
     assert made == (
-        "See profile (pyusdt help profile), the list (pyusdt help profile), that, D (https://dtrace.org).\n\n"
+        "See pyusdt help profile, the list (pyusdt help profile), that, figures, D (https://dtrace.org).\n\n"
     )
 
 

@@ -95,12 +95,14 @@ def _plain_link(link: re.Match[str]) -> str:
     if target.startswith(("http:", "https:")):
         return f"{words} ({target})"
     name = os.path.basename(target)
-    if not name.endswith(".md") or words.startswith("pyusdt help "):
+    if not name.endswith(".md") or words.startswith("pyusdt help ") or "internals/" in target:
         return words
     topic = name.removesuffix(".md")
     known = any(page.endswith(f"/{topic}") for page in page_names())
-    plain = topic if words in (name, topic) else words
-    return f"{plain} (pyusdt help {topic})" if known else words
+    if not known:
+        return words
+    command = f"pyusdt help {topic}"
+    return command if words in (name, topic) else f"{words} ({command})"
 
 
 def format_topics() -> str:
