@@ -122,7 +122,11 @@ def check_metadata(wheel: str) -> None:
         told.get_all("Provides-Extra")
     )
     described = told.get_payload()
-    assert described.startswith("# pyusdt\n") and "## Use" in described and len(described) > 5000
+    assert (
+        described.startswith("# pyusdt\n")
+        and "## See events" in described
+        and len(described) > 5000
+    )
     assert re.findall(r"\]\((?!https?:)[^)]*\)", described) == [], (
         "links to files that are not there"
     )
