@@ -127,7 +127,6 @@ def check_in_folder(block: Block, path: str) -> None:
         command = re.sub(r"\b84[789]\d\b", lambda port: free_port(port[0]), command)
         return shell(command, path, folder_of(block.page))
 
-    end_other_pages(block.page)
     check_console(block, path, shell_there)
 
 
@@ -257,6 +256,8 @@ def test_no_example_is_indented(page):
 def test_example(block, path, request):
     if block.kind.startswith("console root"):
         request.getfixturevalue("oracle")
+    if block.kind.startswith("console"):
+        end_other_pages(block.page)
     CHECKS[block.kind](block, path)
 
 
