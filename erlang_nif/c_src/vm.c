@@ -8,6 +8,7 @@
 #include "vm_events.h"
 #include "vm_cache.h"
 #include "vm_mfa.h"
+#include "vm_open_calls.h"
 
 #define BURSTS 10 /* checks of the rate in a second, at most */
 
@@ -375,11 +376,12 @@ ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_
 
 ERL_NIF_TERM pyusdt_nif_vm_begin(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
-    unsigned rate;
+    unsigned rate, depth;
 
     (void)argc;
-    if (!enif_get_uint(env, argv[0], &rate))
+    if (!enif_get_uint(env, argv[0], &rate) || !enif_get_uint(env, argv[1], &depth))
         return enif_make_badarg(env);
+    pyusdt_vm_open_calls_begin(depth);
     atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
     atomic_store(&pyusdt_vm.overrun, 0);
     return pyusdt_atoms.ok;

@@ -11,6 +11,7 @@
 #include "app_providers.h"
 #include "vm_calls.h"
 #include "vm_events.h"
+#include "vm_open_calls.h"
 
 #define BURST_US 100000
 
@@ -20,6 +21,12 @@ static void fire_receive(const struct pyusdt_vm_call *call)
         pyusdt_vm_port_receive(call);
     else
         pyusdt_vm_queued(call);
+}
+
+static void fire_open_call(const struct pyusdt_vm_call *call)
+{
+    pyusdt_vm_open_call(call->env, call->tracee, call->term);
+    pyusdt_vm_local_entry(call);
 }
 
 /* ---- which trace event is which ---- */
@@ -48,9 +55,10 @@ static struct event {
     const struct pyusdt_vm_kind *kind;
     ERL_NIF_TERM state_atom, tag_atom;
 } events[] = {
-    {"function", "call", P(LOCAL_FUNCTION_ENTRY) | P(FUNCTION_RETURN), pyusdt_vm_local_entry, NULL,
-     0, 0},
-    {"function", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, NULL, 0, 0},
+    {"function", "call", P(LOCAL_FUNCTION_ENTRY), pyusdt_vm_local_entry, NULL, 0, 0},
+    {"returns", "call", P(LOCAL_FUNCTION_ENTRY) | P(FUNCTION_RETURN), fire_open_call, NULL, 0, 0},
+    {"returns", "return_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, NULL, 0, 0},
+    {"returns", "exception_from", P(FUNCTION_RETURN), pyusdt_vm_local_return, NULL, 0, 0},
     {"vm", "send", P(MESSAGE_SEND) | P(MESSAGE_SEND_REMOTE), pyusdt_vm_send, NULL, 0, 0},
     {"vm", "receive", P(MESSAGE_QUEUED) | OF_PORTS, fire_receive, NULL, 0, 0},
     {"vm", "in", P(PROCESS_SCHEDULED) | UNBLOCKED, pyusdt_vm_scheduled, NULL, 0, 0},
@@ -67,8 +75,10 @@ static struct event {
     {"vm", "call", P(GLOBAL_FUNCTION_ENTRY), pyusdt_vm_global_entry, NULL, 0, 0},
     {"bif", "call", P(BIF_ENTRY) | P(BIF_RETURN), pyusdt_vm_bif_entry, NULL, 0, 0},
     {"bif", "return_from", P(BIF_RETURN), pyusdt_vm_bif_return, NULL, 0, 0},
+    {"bif", "exception_from", P(BIF_RETURN), pyusdt_vm_bif_return, NULL, 0, 0},
     {"nif", "call", P(NIF_ENTRY) | P(NIF_RETURN), pyusdt_vm_nif_entry, NULL, 0, 0},
     {"nif", "return_from", P(NIF_RETURN), pyusdt_vm_nif_return, NULL, 0, 0},
+    {"nif", "exception_from", P(NIF_RETURN), pyusdt_vm_nif_return, NULL, 0, 0},
     {"file", "call", P(EFILE_ENTRY) | P(EFILE_RETURN), pyusdt_vm_file_entry, NULL, 0, 0},
     {"file", "return_from", P(EFILE_RETURN), pyusdt_vm_file_return, NULL, 0, 0},
     {"file", "exception_from", P(EFILE_RETURN), pyusdt_vm_file_exception, NULL, 0, 0},
@@ -93,7 +103,7 @@ bool pyusdt_vm_trace_load(ErlNifEnv *env)
         events[i].state_atom = enif_make_atom(env, events[i].state);
         events[i].tag_atom = enif_make_atom(env, events[i].tag);
     }
-    return pyusdt_vm_files_load(env) && pyusdt_vm_calls_load(env);
+    return pyusdt_vm_files_load(env) && pyusdt_vm_calls_load(env) && pyusdt_vm_open_calls_load();
 }
 
 static const struct event *find_event(ERL_NIF_TERM state, ERL_NIF_TERM tag)
@@ -146,6 +156,13 @@ static void drop(uint64_t probes)
     }
 }
 
+/* A call of a process with too many open ones: discarded, it leaves no frame on the stack. */
+static bool is_too_deep(const ERL_NIF_TERM argv[])
+{
+    return argv[1] == pyusdt_atoms.returns && argv[0] == pyusdt_atoms.call &&
+           !pyusdt_vm_may_open(argv[2]);
+}
+
 ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     const struct event *event;
@@ -153,12 +170,14 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
     (void)env, (void)argc;
     if (argv[0] == pyusdt_atoms.trace_status)
         return is_flag_left(argv[1]) ? pyusdt_atoms.remove : pyusdt_atoms.trace;
+    if (argv[1] == pyusdt_atoms.returns && argv[0] != pyusdt_atoms.call)
+        pyusdt_vm_close_call(argv[2]); /* whether or not anything is made of it */
     if (argv[1] == pyusdt_atoms.telemetry)
         return pyusdt_telemetry_is_wanted() ? pyusdt_atoms.trace : pyusdt_atoms.discard;
     event = is_off(argv[2]) ? NULL : find_event(argv[1], argv[0]);
     if (!event || !is_any_wanted(event->probes))
         return pyusdt_atoms.discard;
-    if (is_overrun()) {
+    if (is_overrun() || is_too_deep(argv)) {
         drop(event->probes);
         return pyusdt_atoms.discard;
     }

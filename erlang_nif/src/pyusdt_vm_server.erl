@@ -16,7 +16,7 @@
 
 -define(CHECK_MS, 200).
 -define(CHECKS_PER_SECOND, 5).
--define(DEFAULTS, #{functions => [], rate => 200000, time => 3600000, unsafe => false, long => 100, large => 10000000}).
+-define(DEFAULTS, #{functions => [], rate => 200000, loops => [], depth => 10000, time => 3600000, unsafe => false, long => 100, large => 10000000}).
 
 -record(state, {options :: pyusdt_vm:options(),
                 given :: [atom()],
@@ -29,6 +29,7 @@
                 changes = 0 :: non_neg_integer(),
                 code = 0 :: non_neg_integer(),      % a number for the code that is loaded
                 planned = none :: term(),           % the arguments of the plan
+                ended = [] :: [mfa()],              % functions whose returns are no longer traced
                 monitor :: pyusdt_vm_system_monitor:state(),      % what is monitored
                 refused = none :: none | string(),  % why it stays off until no probe is wanted
                 refusals = pyusdt_vm_refusals:new() :: pyusdt_vm_refusals:state()}).
@@ -109,12 +110,17 @@ check_options(Given) ->
     {error, {badarg, Given}}.
 
 is_option(functions, Modules) -> is_list(Modules) andalso lists:all(fun is_atom/1, Modules);
+is_option(loops, Functions) -> is_list(Functions) andalso lists:all(fun is_function_name/1, Functions);
+is_option(depth, Depth) -> is_number_to_be(Depth);
 is_option(rate, Rate) -> is_limit(Rate);
 is_option(time, Time) -> is_limit(Time);
 is_option(long, Milliseconds) -> is_number_to_be(Milliseconds);
 is_option(large, Words) -> is_number_to_be(Words);
 is_option(unsafe, Unsafe) -> is_boolean(Unsafe);
 is_option(_, _) -> false.
+
+is_function_name({Module, Function, Arity}) -> is_atom(Module) andalso is_atom(Function) andalso is_integer(Arity) andalso Arity >= 0;
+is_function_name(_) -> false.
 
 is_limit(Limit) -> Limit =:= infinity orelse is_number_to_be(Limit).
 
@@ -140,14 +146,14 @@ check_demand(State) ->
     case pyusdt_nif:vm_wanted() of
         [] ->
             Cleared = clear_plan(State),
-            Cleared#state{wanted = [], refused = none, planned = none, refusals = pyusdt_vm_refusals:clear(Cleared#state.refusals)};
+            Cleared#state{wanted = [], refused = none, planned = none, ended = [], refusals = pyusdt_vm_refusals:clear(Cleared#state.refusals)};
         _ -> check_sessions(State)
     end.
 
 %% vm_check_sessions/0 detects tracers that have ended, so the wanted probes are read after it.
 check_sessions(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_check_sessions(),
-    #state{monitor = Monitor} = Armed = set_plan(pyusdt_nif:vm_wanted(), Tokens, read_code_hash(State)),
+    #state{monitor = Monitor} = Armed = set_plan(pyusdt_nif:vm_wanted(), Tokens, end_deep_returns(read_code_hash(State))),
     enforce_limits(check_monitor(Armed#state{monitor = pyusdt_vm_system_monitor:sample(Monitor)}));
 check_sessions(State) ->
     _ = pyusdt_nif:vm_check_sessions(),
@@ -164,13 +170,29 @@ read_code_hash(#state{checks = Checks} = State) when Checks rem ?CHECKS_PER_SECO
 read_code_hash(State) ->
     State.
 
-set_plan(Wanted, Tokens, #state{changes = Changes, code = Code, planned = {Wanted, Tokens, Changes, Code}} = State) ->
+%% A loop that the code did not show, or a deep recursion, has grown its process.
+end_deep_returns(#state{wanted = Wanted, ended = Ended} = State) ->
+    Deep = case lists:member('function-return', Wanted) of true -> pyusdt_nif:vm_deep_processes(); false -> [] end,
+    report([deep_refusal(Process) || Process <- deepest_of_each(Deep)],
+           State#state{ended = lists:usort([{Module, Function, Arity} || {_, _, Module, Function, Arity} <- Deep] ++ Ended)}).
+
+deepest_of_each(Deep) ->
+    maps:values(maps:from_list([{MFA, Process} || {_, _, Module, Function, Arity} = Process <- lists:keysort(2, Deep),
+                                                  MFA <- [{Module, Function, Arity}]])).
+
+deep_refusal({Pid, Open, Module, Function, Arity}) ->
+    {functions, ['function-return'],
+     format_text("the returns of ~tw:~tw/~b are traced no more: ~p had ~b calls open, whose frames stay on its stack until they return. The "
+                 "node allows more by pyusdt_vm:enable(#{depth => N})", [Module, Function, Arity, Pid, Open])}.
+
+set_plan(Wanted, Tokens, #state{changes = Changes, code = Code, ended = Ended, planned = {Wanted, Tokens, Changes, Code, Ended}} = State) ->
     State;
-set_plan(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code} = State) ->
-    Plan = pyusdt_vm_trace_plan:plan(Wanted, Tokens, Options),
-    {Armed, Refusals} = go_first(fun() -> pyusdt_vm_trace_set:set_plan(Plan, to_number(maps:get(rate, Options)), Before) end),
-    Reported = report(Refusals ++ modules_refusal(Wanted, Options) ++ pyusdt_vm_trace_plan:unmatched(Wanted), [modules, absent, later], State),
-    change_monitor(Plan, Reported#state{armed = Armed, wanted = Wanted, since = armed_since(State), planned = {Wanted, Tokens, Changes, Code}}).
+set_plan(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code, ended = Ended} = State) ->
+    {Plan, Of_loops} = pyusdt_vm_trace_plan:plan(Wanted, Tokens, Options, Ended),
+    #{rate := Rate, depth := Depth} = Options,
+    {Armed, Refusals} = go_first(fun() -> pyusdt_vm_trace_set:set_plan(Plan, {to_number(Rate), Depth}, Before) end),
+    Reported = report(Refusals ++ Of_loops ++ modules_refusal(Wanted, Options) ++ pyusdt_vm_trace_plan:unmatched(Wanted), [modules, absent, later, loops], State),
+    change_monitor(Plan, Reported#state{armed = Armed, wanted = Wanted, since = armed_since(State), planned = {Wanted, Tokens, Changes, Code, Ended}}).
 
 change_monitor(Plan, #state{monitor = Before} = State) ->
     {Monitor, Refusals} = pyusdt_vm_system_monitor:change_plan(Plan, Before),

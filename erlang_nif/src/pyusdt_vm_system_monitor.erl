@@ -9,9 +9,9 @@
 
 -export_type([state/0]).
 
--type state() :: #{nodes := boolean(), monitors := [term()], probes := [atom()], session := none | {session, term()},
+-type state() :: #{nodes := boolean(), monitors := [term()], probes := [atom()], session := term(),
                   samples := [atom()], bytes := #{port() => non_neg_integer()}, connected := [port()]}.
-%% probes: those that need the monitors; session: from OTP 28 on.
+%% probes: those that need the monitors; session: from OTP 28 on, or none.
 
 -spec nothing() -> state().
 nothing() ->
@@ -27,8 +27,8 @@ change_plan(#{nodes := Nodes, monitors := Monitors, monitor_probes := Probes, sa
 %% @doc Whether this process is still the node's monitor, once a second: another tool may become it without asking.
 -spec check(state()) -> [pyusdt_vm_refusals:refusal()].
 check(#{monitors := []}) -> [];
-check(#{session := {session, _}}) -> [];
-check(#{monitors := Monitors, probes := Probes}) -> claim_monitor(Monitors, Probes).
+check(#{session := none, monitors := Monitors, probes := Probes}) -> claim_monitor(Monitors, Probes);
+check(_) -> [].
 
 monitor_nodes(Same, #{nodes := Same}) -> ok;
 monitor_nodes(Wanted, _) -> net_kernel:monitor_nodes(Wanted, [{node_type, all}, nodedown_reason]).

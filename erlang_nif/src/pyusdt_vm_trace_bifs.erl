@@ -92,11 +92,12 @@ exclusive_refusal() ->
 
 change_patterns(Wanted, Ours) ->
     States = lists:usort(maps:keys(Wanted) ++ maps:keys(Ours)),
-    {Now, Left_out} = lists:unzip([change_patterns(State, maps:get(State, Wanted, []), maps:get(State, Ours, [])) || State <- States]),
+    %% A function whose return is wanted no more goes to another state, so all are cleared before any is set.
+    lists:foreach(fun(State) -> clear_patterns(State, maps:get(State, Ours, []) -- maps:get(State, Wanted, [])) end, States),
+    {Now, Left_out} = lists:unzip([add_patterns(State, maps:get(State, Wanted, []), maps:get(State, Ours, [])) || State <- States]),
     {maps:from_list([{State, Patterns} || {State, [_ | _] = Patterns} <- Now]), left_out_refusal(lists:append(Left_out))}.
 
-change_patterns(State, Wanted, Ours) ->
-    clear_patterns(State, Ours -- Wanted),
+add_patterns(State, Wanted, Ours) ->
     New = Wanted -- Ours,
     Set = set_patterns(State, New),
     {{State, (Ours -- (Ours -- Wanted)) ++ Set}, [MFA || {MFA, _, _} <- New -- Set]}.
@@ -107,24 +108,23 @@ left_out_refusal([{Module, Function, Arity} | _] = All) ->
     [{functions, [], format_text("~b functions are traced by another tool, or are not there, and left out: ~tw:~tw/~b~ts",
                                  [length(All), Module, Function, Arity, case All of [_] -> ""; _ -> " ..." end])}].
 
-%% Each call waits for all schedulers, so a whole module is one call. Events may be too many before all is set: then the
-%% rest is not, and counts as set, since the limit is about to clear it.
+%% Events may be too many before all is set: then the rest is not, and counts as set, since the limit is about to clear it.
 set_patterns(State, Patterns) ->
-    By_module = maps:groups_from_list(fun({{Module, _, _}, Match, _}) -> {Module, Match} end, Patterns),
-    lists:append([set_patterns_of(State, Module, Match, Of) || {{Module, Match}, Of} <- maps:to_list(By_module)]).
+    {Whole, Single} = case pattern_kind(State) of
+                          meta -> pyusdt_vm_trace_plan:whole_modules(Patterns);
+                          global -> {[], Patterns}
+                      end,
+    lists:append([set_module(State, Module) || Module <- Whole])
+        ++ [Pattern || Pattern <- Single, pyusdt_nif:vm_read_overrun() =/= false orelse set_pattern(State, Pattern)].
 
-set_patterns_of(State, Module, Match, Patterns) ->
-    Functions = [Function || {Function, _, _} <- Patterns],
-    Others = list_functions(Module) -- Functions,
-    Own = [{Module, module_info, 0}, {Module, module_info, 1}],
-    case length(Patterns) > 3 andalso Others -- Own =:= [] andalso pattern_kind(State) =:= meta
-        andalso lists:all(fun(Function) -> erlang:trace_info(Function, meta) =:= {meta, false} end, Functions ++ Others) of
+set_module(State, {Module, Match, Others, Patterns}) ->
+    case lists:all(fun(Function) -> erlang:trace_info(Function, meta) =:= {meta, false} end, Others ++ [Function || {Function, _, _} <- Patterns]) of
         true ->
             _ = erlang:trace_pattern({Module, '_', '_'}, Match, [{meta, ?TRACER, State}]),
-            _ = [erlang:trace_pattern(Function, false, [meta]) || Function <- Others],
+            _ = [erlang:trace_pattern(Other, false, [meta]) || Other <- Others],
             [Pattern || {Function, _, _} = Pattern <- Patterns, erlang:trace_info(Function, meta) =/= {meta, false}];
         false ->
-            [Pattern || Pattern <- Patterns, pyusdt_nif:vm_read_overrun() =/= false orelse set_pattern(State, Pattern)]
+            [Pattern || Pattern <- Patterns, set_pattern(State, Pattern)]
     end.
 
 set_pattern(global, {Function, Match, _}) ->
@@ -140,17 +140,12 @@ clear_patterns(State, Patterns) ->
 
 clear_patterns_of(State, Module, [_, _ | _] = Patterns) ->
     Ours = sets:from_list([Function || {Function, _, _} <- Patterns]),
-    case lists:all(fun(Function) -> is_cleared_by(State, Function, Ours) end, list_functions(Module)) of
+    case lists:all(fun(Function) -> is_cleared_by(State, Function, Ours) end, pyusdt_vm_trace_plan:functions_of(Module)) of
         true -> erlang:trace_pattern({Module, '_', '_'}, false, [pattern_kind(State)]);
         false -> lists:foreach(fun(Pattern) -> clear_pattern(State, Pattern) end, Patterns)
     end;
 clear_patterns_of(State, _Module, Patterns) ->
     lists:foreach(fun(Pattern) -> clear_pattern(State, Pattern) end, Patterns).
-
-list_functions(Module) ->
-    try [{Module, Function, Arity} || {Function, Arity} <- Module:module_info(functions)]
-    catch error:undef -> []
-    end.
 
 %% A pattern of this kind that the function has is one of ours that is to be cleared.
 is_cleared_by(State, Function, Ours) ->

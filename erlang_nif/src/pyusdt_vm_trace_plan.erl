@@ -4,18 +4,18 @@
 %% suffices. {@link pyusdt_vm_trace_set} sets it.
 -module(pyusdt_vm_trace_plan).
 
--export([offered_probes/1, plan/3, nothing/0, any_module_probes/1, unmatched/1, code_hash/0]).
+-export([offered_probes/1, plan/4, nothing/0, any_module_probes/1, unmatched/1, functions_of/1, whole_modules/1, code_hash/0]).
 
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
 -type flag() :: {processes | ports, atom()}.
--type state() :: function | global | bif | nif | exit | file | driver | ets | inet | server_call | server_cast | handle | supervisor | code.
+-type state() :: function | returns | global | bif | nif | exit | file | driver | ets | inet | server_call | server_cast | handle | supervisor | code.
 -type pattern() :: {mfa(), true | list(), Version :: term()}.
 %% A function, a match specification, and which code of its module it is.
 -type plan() :: #{flags := [flag()], patterns := #{state() => [pattern()]}, tokens := boolean(),
                   nodes := boolean(), monitors := [term()], monitor_probes := [atom()], samples := [atom()]}.
 
--define(RETURN, [{'_', [], [{return_trace}]}]).
+-define(RETURN, [{'_', [], [{exception_trace}]}]). % of calls that end in an exception, too
 -define(NOT_OF_TABLES, [all, new, info, internal_request_all, internal_delete_all, internal_select_delete, is_compiled_ms,
                          match_spec_compile, match_spec_run_r, whereis]).
 -define(TAG, {message, {get_seq_token}}). % the user's, in a token of pyusdt_tag's
@@ -35,11 +35,17 @@ is_safe() ->
 is_number_text(Part) ->
     lists:all(fun(C) -> C >= $0 andalso C =< $9 end, Part).
 
-%% @doc What has to be traced for these probes; of those in Tokens, the sequential trace token is read.
--spec plan(Probes :: [atom()], Tokens :: [atom()], pyusdt_vm:options()) -> plan().
-plan(Probes, Tokens, Options) ->
+%% @doc What has to be traced for these probes; of those in Tokens, the sequential trace token is read. Ended: functions
+%% whose returns are no longer traced.
+-spec plan(Probes :: [atom()], Tokens :: [atom()], pyusdt_vm:options(), Ended :: [mfa()]) -> {plan(), [pyusdt_vm_refusals:refusal()]}.
+plan(Probes, Tokens, Options, Ended) ->
+    Modules = maps:get(functions, Options, []),
+    {Returns, Loops} = split_loops(wanted_of(Probes, 'function-return', fun list_functions/0, Modules), maps:get(loops, Options, [])),
+    {plan_with(Probes, Tokens, Options, Returns -- Ended), loops_refusal(Loops)}.
+
+plan_with(Probes, Tokens, Options, Returns) ->
     #{flags => lists:usort(lists:flatmap(fun flags/1, Probes)),
-      patterns => patterns(Probes, maps:get(functions, Options, [])),
+      patterns => patterns(Probes, Returns, maps:get(functions, Options, [])),
       tokens => Tokens =/= [],
       nodes => lists:member('dist-monitor', Probes),
       monitors => lists:usort([Event || Probe <- Probes, Event <- monitor_events(Probe, Options)]),
@@ -176,14 +182,16 @@ module_version(Module) ->
     catch error:undef -> gone
     end.
 
-patterns(Probes, Modules) ->
-    Of = fun(Probe, Candidates) -> lists:member(Probe, Probes) andalso wanted_functions(Probe, Candidates(), Modules) end,
+%% Returns: the functions whose returns are traced. A tracer's state of their own counts their open calls.
+patterns(Probes, Returns, Modules) ->
+    Of = fun(Probe, Candidates) -> wanted_of(Probes, Probe, Candidates, Modules) end,
     All = #{exit => [{{erlang, exit, 2}, true, 0}
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
             file => file_patterns(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
             driver => [{MFA, true, 0} || {Probe, MFA} <- driver_functions(), lists:member(Probe, Probes)],
-            global => make_patterns(Of('global-function-entry', fun list_exports/0), false),
-            function => make_patterns(Of('local-function-entry', fun list_functions/0), Of('function-return', fun list_functions/0)),
+            global => make_patterns(Of('global-function-entry', fun list_exports/0), []),
+            function => make_patterns(Of('local-function-entry', fun list_functions/0) -- Returns, []),
+            returns => make_patterns([], Returns),
             bif => make_patterns(Of('bif-entry', fun list_bifs/0), Of('bif-return', fun list_bifs/0)),
             nif => make_patterns(Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0))},
     maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, all_call_patterns(Probes))).
@@ -243,6 +251,12 @@ handler_functions() ->
     [{gen_server, Name, Arity} || {Name, Arity} <- [{try_handle_call, 4}, {try_handle_cast, 3}, {try_handle_info, 3},
                                                     {try_handle_continue, 3}, {try_dispatch, 4}]].
 
+wanted_of(Probes, Probe, Candidates, Modules) ->
+    case lists:member(Probe, Probes) of
+        true -> wanted_functions(Probe, Candidates(), Modules);
+        false -> []
+    end.
+
 %% A session that names no module gets those of the option.
 wanted_functions(Probe, Candidates, Modules) ->
     Open = pyusdt_nif:vm_any_module(Probe),
@@ -255,13 +269,51 @@ wanted_functions(Probe, Candidates, Modules) ->
 
 %% A return is traced only if a session wants it, because that breaks tail calls.
 make_patterns(Entries, Returns) ->
-    Of_returns = to_list(Returns),
-    Versions = maps:from_list([{Module, module_version(Module)} || {Module, _, _} <- to_list(Entries) ++ Of_returns]),
-    [{MFA, true, maps:get(element(1, MFA), Versions)} || MFA <- to_list(Entries) -- Of_returns]
-        ++ [{MFA, ?RETURN, maps:get(element(1, MFA), Versions)} || MFA <- Of_returns].
+    Versions = maps:from_list([{Module, module_version(Module)} || {Module, _, _} <- Entries ++ Returns]),
+    [{MFA, true, maps:get(element(1, MFA), Versions)} || MFA <- Entries -- Returns]
+        ++ [{MFA, ?RETURN, maps:get(element(1, MFA), Versions)} || MFA <- Returns].
 
-to_list(false) -> [];
-to_list(List) -> List.
+%% @doc Patterns that are one call together, since they are all functions of a module but `Others', which get none; and the
+%% other patterns. Each call waits for all schedulers, which takes long if they are busy.
+-spec whole_modules([pattern()]) -> {[{module(), Match :: true | list(), Others :: [mfa()], [pattern()]}], [pattern()]}.
+whole_modules(Patterns) ->
+    By_module = maps:groups_from_list(fun({{Module, _, _}, Match, _}) -> {Module, Match} end, Patterns),
+    lists:foldl(fun add_module/2, {[], []}, maps:to_list(By_module)).
+
+add_module({{Module, Match}, Patterns}, {Whole, Single}) ->
+    Others = functions_of(Module) -- [Function || {Function, _, _} <- Patterns],
+    case length(Patterns) > 3 andalso Others -- [{Module, module_info, 0}, {Module, module_info, 1}] =:= [] of
+        true -> {[{Module, Match, Others, Patterns} | Whole], Single};
+        false -> {Whole, Patterns ++ Single}
+    end.
+
+%% ---- loops: returns of functions that call themselves in tail position, which grow the stack ----
+
+%% Allowed: those that the option names.
+split_loops(Functions, Allowed) ->
+    Modules = lists:usort([Module || {Module, _, _} <- Functions]),
+    Loops = lists:append([read_loops(Module) || Module <- Modules]) -- Allowed,
+    lists:partition(fun(Function) -> not lists:member(Function, Loops) end, Functions).
+
+%% A plan is made again and again, and the code stays the same: kept for this version of the module.
+read_loops(Module) ->
+    Version = module_version(Module),
+    case get({?MODULE, Module}) of
+        {Version, Loops} ->
+            Loops;
+        _ ->
+            Loops = [{Module, Function, Arity} || {Function, Arity} <- pyusdt_vm_tail_calls:loops(Module)],
+            _ = put({?MODULE, Module}, {Version, Loops}),
+            Loops
+    end.
+
+loops_refusal([]) ->
+    [];
+loops_refusal([{Module, Function, Arity} = MFA | _] = Loops) ->
+    [{loops, ['function-return'],
+      format_text("the returns of ~tw:~tw/~b~ts are not traced: functions that call themselves in tail position may never return, and "
+                  "their stacks would grow. The node allows one by pyusdt_vm:enable(#{loops => [~0p]})",
+                  [Module, Function, Arity, case length(Loops) of 1 -> ""; N -> io_lib:format(" and ~b more", [N - 1]) end, MFA])}].
 
 %% ---- functions that there are: [{Module, [{Function, Arity}]}] ----
 
@@ -273,6 +325,11 @@ list_functions() ->
     Bifs = maps:from_list(list_bifs()),
     [{Module, read_module_info(Module, functions) -- [{module_info, 0}, {module_info, 1}] -- maps:get(Module, Bifs, [])
                   -- read_module_info(Module, nifs)} || Module <- loaded_modules()].
+
+%% @doc All functions of a loaded module.
+-spec functions_of(module()) -> [mfa()].
+functions_of(Module) ->
+    [{Module, Function, Arity} || {Function, Arity} <- read_module_info(Module, functions)].
 
 list_bifs() ->
     Add = fun({Module, Function, Arity}, All) ->

@@ -46,7 +46,16 @@ change_session(State, Before, Wanted, Sessions) ->
 
 set_patterns(Session, Before, Wanted, How) ->
     call_each(function, [[Session, Function, false, [How]] || {Function, _, _} <- Before -- Wanted]),
-    call_each(function, [[Session, Function, Match, [How]] || {Function, Match, _} <- Wanted -- Before]).
+    {Whole, Single} = pyusdt_vm_trace_plan:whole_modules(Wanted -- Before),
+    lists:foreach(fun({Module, Match, Others, _}) ->
+                          call_each(function, [[Session, {Module, '_', '_'}, Match, [How]] | [[Session, Other, false, [How]] || Other <- Others]])
+                  end, Whole),
+    set_each(Session, Single, How).
+
+%% Events may be too many before all is set: then the rest is not, since the limit is about to end the session.
+set_each(Session, Patterns, How) ->
+    _ = [call_trace(function, [Session, Function, Match, [How]]) || {Function, Match, _} <- Patterns, pyusdt_nif:vm_read_overrun() =:= false],
+    ok.
 
 create_session(State) ->
     call_trace(session_create, [pyusdt_vm, {pyusdt_nif, State}, []]).

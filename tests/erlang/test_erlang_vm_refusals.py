@@ -155,3 +155,55 @@ def test_the_next_tracer_begins_anew(node):
             assert "switched off" in strict(started, CLAUSES[0], 6).stderr
         run = strict(started, "erlang$target:refusing:wait:local-function-entry")
         assert (run.status, run.stderr) == (0, ""), run
+
+
+# ---- returns of loops ----
+
+
+def stacks(started) -> list[int]:
+    """The stacks of the processes that loop, of which one's code shows it, in words; the latest."""
+    while (line := started.stdout.readline()) and not line.startswith("stacks"):
+        pass
+    return [int(words) for words in re.findall(r"\d+", line)]
+
+
+RETURNS = (
+    "erlang$target:refusing:loop:function-return,erlang$target:refusing:hidden:function-return"
+)
+
+
+def test_returns_of_loops_that_the_code_shows(node):
+    """They are not traced, unless the node allows a function by name; its entries are."""
+    with node("loop") as started:
+        run = strict(started, "erlang$target:refusing:loop:function-return", 2)
+        assert run.status == 3 and "the returns of refusing:loop/1 are not traced" in run.stderr, (
+            run
+        )
+        run = strict(started, "erlang$target:refusing:loop:local-function-entry", 2)
+        assert run.status == 0 and int(run.stdout.split()[-1]) > 100, run
+        assert max([stacks(started) for _ in range(15)][-1]) < 20
+
+
+@pytest.mark.parametrize("setup", ["loops", "depth"])
+def test_returns_of_loops_are_bounded(node, setup):
+    """What the code does not show, and what the node allows: the stack grows by 500 calls, and the node says so."""
+    with node(setup) as started:
+        run = strict(started, RETURNS, 4)
+        assert run.status == 3, run
+        assert "the returns of refusing:hidden/1 are traced no more: <" in run.stderr, run
+        assert ("refusing:loop/1 are traced no more" in run.stderr) == (setup == "loops"), run
+        sizes = [stacks(started) for _ in range(25)][-1]  # those since tracing began are read first
+        assert 500 < sizes[1] < 500 * 12 and (sizes[0] > 500) == (setup == "loops"), sizes
+
+
+def test_a_call_that_fails_is_closed(node):
+    with node("loop") as started:
+        program = (
+            "erlang$target:refusing:fails:local-function-entry { self->n++; @entries = count(); }"
+            "erlang$target:refusing:fails:function-return /self->n/ { self->n--; @returns = count(); }"
+            "tick-1500ms { exit(0); }"
+        )
+        command = [harness.PYDTRACE, "--strict", "-q", "-x", "engine=embedded", "-p"]
+        run = harness.run([*command, str(started.pid), "-n", program], timeout=60)
+        entries, returns = map(int, run.stdout.split())
+        assert run.status == 0 and entries > 100 and entries - returns in (0, 1), run

@@ -3,7 +3,7 @@
 %% erl -run refusing wait SETUP: offers the probes, does what SETUP names, says "ready", then calls price/1 for ever.
 -module(refusing).
 
--export([wait/1, price/1, cost/1, busy/0]).
+-export([wait/1, price/1, cost/1, busy/0, loop/1, hidden/1, fails/1]).
 
 wait([Setup]) ->
     ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, options(Setup))),
@@ -12,6 +12,8 @@ wait([Setup]) ->
     call().
 
 options("time") -> #{time => 300};
+options("loops") -> #{loops => [{?MODULE, loop, 1}], depth => 500};
+options("depth") -> #{depth => 500};
 options("flood") -> #{rate => 20000};
 options(_) -> #{}.
 
@@ -29,8 +31,24 @@ setup("clear") ->
     _ = spawn(fun() -> until_traced(), erlang:trace(all, false, [all]), erlang:trace_pattern({'_', '_', '_'}, false, [meta]), idle() end), ok;
 setup("flood") ->
     _ = [spawn(?MODULE, busy, []) || _ <- lists:seq(1, erlang:system_info(schedulers_online))], ok;
+setup(Which) when Which =:= "loop"; Which =:= "loops"; Which =:= "depth" ->
+    true = register(looping, spawn(?MODULE, loop, [0])),
+    true = register(hiding, spawn(fun() -> put(next, fun ?MODULE:hidden/1), hidden(0) end)),
+    _ = spawn(fun Send() -> timer:sleep(1), looping ! job, hiding ! job, _ = (catch fails(0)), Send() end),
+    _ = spawn(fun Say() -> timer:sleep(200), say(), Say() end), ok;
 setup(_) ->
     ok.
+
+say() ->
+    Words = [begin {stack_size, N} = process_info(whereis(Name), stack_size), N end || Name <- [looping, hiding]],
+    io:format("stacks ~w~n", [Words]).
+
+loop(N) -> receive job -> loop(N + 1) end.
+
+%% The code does not show that it calls itself.
+hidden(N) -> receive job -> (get(next))(N + 1) end.
+
+fails(N) -> 1 / N.
 
 idle() -> receive stop -> ok end.
 
