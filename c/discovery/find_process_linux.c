@@ -32,18 +32,19 @@ static int set_reason(uint32_t pid, int error, struct pyusdt_error *out)
     struct stat st;
 
     if (pyusdt_is_shortage(error))
-        return pyusdt_error_set(out, error, "process %u can not be looked at: %s", pid,
-                                strerror(-error));
+        return pyusdt_error_set(out, error, "process %u cannot be read: %s", pid, strerror(-error));
     snprintf(path, sizeof path, "/proc/%u", pid);
     if (error == -ESRCH || stat(path, &st) != 0)
         return pyusdt_error_set(out, -ESRCH, "no such process: %u", pid);
     if (st.st_uid != geteuid() && geteuid() != 0)
-        return pyusdt_error_set(out, -EPERM, "process %u belongs to another user (uid %u)", pid,
-                                (unsigned)st.st_uid);
+        return pyusdt_error_set(
+            out, -EPERM,
+            "process %u belongs to another user (uid %u): trace as that user, or as root", pid,
+            (unsigned)st.st_uid);
     return pyusdt_error_set(
         out, -EPERM,
-        "process %u may not be looked at (%s), like one that has changed its user or its rights, and has no "
-        "control file in this user's run directory; root can trace it",
+        "no permission to read process %u (%s): it has changed its user or its rights, and has no control file "
+        "in this user's run directory; trace as root",
         pid, strerror(-error));
 }
 
@@ -202,11 +203,11 @@ static int not_found(const struct search *search, struct pyusdt_error *error)
 
     if (!search->mapped->own && search->mapped->removed)
         return pyusdt_error_set(error, -ENODATA,
-                                "process %u can not be traced: its control file was removed", pid);
+                                "process %u cannot be traced: its control file was removed", pid);
     return pyusdt_error_set(
         error, -EPERM,
-        "process %u of uid %u can not be traced: its control file is in no directory that uid %u may "
-        "believe in, /dev/shm/pyusdt-%u or /tmp/pyusdt-%u%s (%s)",
+        "process %u of uid %u cannot be traced: uid %u trusts none of its run directories: "
+        "/dev/shm/pyusdt-%u, /tmp/pyusdt-%u%s (%s); set the same PYUSDT_RUNDIR for both, or trace as its user",
         pid, search->handle->uid, (unsigned)geteuid(), name, name,
         search->handle->mounts ? " of its container" : " or what PYUSDT_RUNDIR says here",
         search->error.code ? search->error.message : "it is in none of them");

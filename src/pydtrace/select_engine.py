@@ -134,7 +134,7 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
         }
         for desc in [desc for desc in asked if later[desc] == REFUSED]:
             raise EngineError(
-                f"{desc} can only be a probe of the kernel engine: root has it, and -x engine=kernel asks for it"
+                f"{desc} needs the kernel engine: run pydtrace as root (-x engine=kernel forces it)"
             )
         if "wait" in options and KERNEL not in later.values():
             return _open_or_close(
@@ -151,7 +151,7 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
         if os.geteuid() != 0 or isinstance(error, (TooLarge, NotAllowed)):
             raise
         why, failed, embedded = error.reason, error if embedded else None, None
-        lack = f"{error.reason}: {error.advice}" if isinstance(error, NoPyusdt) else None
+        lack = f"{error.reason}: {error.hint}" if isinstance(error, NoPyusdt) else None
     else:
         knows = all(count for _, count in embedded.matched)
         better = _kernel_advantage(program, options, targets) if os.geteuid() == 0 else None
@@ -166,18 +166,20 @@ def _select_engine(program: p.Program, options: Options, targets: Targets) -> tu
         if isinstance(error, NotAllowed):
             embedded.close()
             raise
-        embedded.kernel_refusal = f"such probes need another engine, which can not be used: {error}"
-        return embedded, "the kernel can not be used"
+        embedded.kernel_refusal = (
+            f"this probe needs another engine, which does not work: {error.reason}"
+        )
+        return embedded, "the kernel engine does not work"
     engine.no_probe_reason = lack
     if failed and not lack and _uses_builtin_providers(program):
         engine.startup_notices.append(
-            f"the kernel engine traces, since the embedded one can not: {failed}"
+            f"the kernel engine traces, since the embedded one does not work: {failed.reason}"
         )
     if embedded and any(
         not count and later.get(desc) == KERNEL for desc, count in embedded.matched
     ):
         embedded.close()
-        return engine, "nobody has such probes yet, and any program may come with them"
+        return engine, "no process has such probes yet, and any program may come with them"
     if embedded and why != better and not _kernel_matches_more(engine, embedded, targets):
         engine.close()
         embedded.function_sizes = engine.function_sizes

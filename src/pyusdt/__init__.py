@@ -17,6 +17,7 @@ atrace, watch …; docs/reference/api.md).
 """
 
 import os
+import sys
 
 try:
     from ._core import (
@@ -142,6 +143,38 @@ def __dir__() -> list[str]:
 
 if os.environ.get("PYUSDT_STRICT", "0") not in ("", "0"):
     strict(True)
+
+
+def _flight_reason(error: OSError) -> str:
+    import errno
+
+    if error.errno == errno.EINVAL:
+        return f"{os.environ['PYUSDT_FLIGHT']!r} is not a size (64k, 4m)"
+    if error.errno in (errno.ENOTSUP, errno.EOPNOTSUPP):
+        return (
+            "the run directory is not on a tmpfs; set PYUSDT_RUNDIR to one that is, below /dev/shm"
+        )
+    return str(error.strerror)
+
+
+def _warn_of_open_rundir(path: str) -> None:
+    """The core does not publish this process in a directory that others can read; tracers then do not find it."""
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except OSError:
+        return  # the core makes it
+    if mode & 0o077:
+        import warnings
+
+        warnings.warn(
+            f"tracers cannot find this process: PYUSDT_RUNDIR={path} has mode {mode:04o}; run: chmod 700 {path}",
+            RuntimeWarning,
+            3,
+        )
+
+
+if os.environ.get("PYUSDT_RUNDIR") and "pydtrace" not in sys.modules:
+    _warn_of_open_rundir(os.environ["PYUSDT_RUNDIR"])
 if os.environ.get("PYUSDT_FLIGHT"):
     try:
         flight()
@@ -149,7 +182,7 @@ if os.environ.get("PYUSDT_FLIGHT"):
         import warnings
 
         warnings.warn(
-            f"no flight recorder (PYUSDT_FLIGHT): {error.strerror}; see `pyusdt help recording`",
+            f"no flight recorder (PYUSDT_FLIGHT): {_flight_reason(error)}; see `pyusdt help recording`",
             RuntimeWarning,
             2,
         )

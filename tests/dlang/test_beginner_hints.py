@@ -80,6 +80,8 @@ MISTAKES = [
     ("BEGIN, { }", "a probe description after the comma"),
     ("BEGIN { @[ustack] = count(); }", "ustack(…)"),
     ("#pragma D option quiett\nBEGIN { }", "did you mean quiet?"),
+    ('BEGIN { x = 1; x = "a"; }', "x is an int since x.d:1:9; use another variable for the string"),
+    ("BEGIN { printf('x'); }", 'a string has double quotes: "x"'),
     ("struct a { int x; } struct b { int y; }; BEGIN { }", "; is missing"),
 ]
 

@@ -51,7 +51,7 @@ def run(erlang, function: str) -> str:
 @pytest.mark.skipif(not PLUGINS and "CI" not in os.environ, reason="host: no prometheus.erl")
 def test_metrics_and_alarms_of_a_node(erlang):
     wrong, text = run(erlang, "main").split("\n", 1)
-    assert "'9' is no name of a metric" in wrong
+    assert "'9' is not a metric name" in wrong
     found = {}
     for family in text_string_to_metric_families(text):
         found |= {(sample.name, *sample.labels.values()): sample.value for sample in family.samples}

@@ -298,7 +298,7 @@ def test_more_than_there_may_be_are_counted():
     ("given", "said"),
     [
         ("nosuch=exec:true", "no clause is called 'nosuch'"),
-        ("BEGIN", "CLAUSE=RECEIVER is needed"),
+        ("BEGIN", "expected CLAUSE=RECEIVER"),
         ("2=exec:true", "no clause is called '2'"),
         ("BEGIN=exec:/no/such", "there is no such program"),
         ("BEGIN=mail:me", "exec:PROGRAM, webhook:URL or alertmanager:URL is needed"),

@@ -128,7 +128,7 @@ def test_a_kernel_engine_that_can_not_be_used(root):
     )
     assert got.status == 1, got
     assert re.search(
-        r"^hint: such probes need another engine, which can not be used: kernel engine: .*CAP_BPF",
+        r"^hint: this probe needs another engine, which does not work: kernel engine: .*CAP_BPF",
         got.stderr,
         re.MULTILINE,
     ), got

@@ -611,13 +611,13 @@ def test_a_script_that_needs_one_memory_is_told(script, message, pydtrace):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--hosts", "a[1-"], "--hosts a[1-: 'a[1-' is no name of a host"),
+        (["--hosts", "a[1-"], "--hosts a[1-: 'a[1-' is not a host name"),
         (
             ["--hosts", "a[2-1]"],
             "--hosts a[2-1]: a[2-1]: '2-1' is no range of numbers: 1-40, or 01-40",
         ),
-        (["--hosts", "a;b"], "--hosts a;b: 'a;b' is no name of a host"),
-        (["--hosts", "-oProxyCommand=x"], "'-oProxyCommand=x' is no name of a host"),
+        (["--hosts", "a;b"], "--hosts a;b: 'a;b' is not a host name"),
+        (["--hosts", "-oProxyCommand=x"], "'-oProxyCommand=x' is not a host name"),
         (
             ["--hosts", "a", "--via", "ssh"],
             "--via needs {host} where the name of a host is to stand",
@@ -773,7 +773,7 @@ def test_a_name_that_is_no_name_is_not_compiled():
         timeout=120,
         check=False,
     )
-    assert done.returncode == 1 and "is no name of a host" in json.loads(done.stdout)["why"], done
+    assert done.returncode == 1 and "is not a host name" in json.loads(done.stdout)["why"], done
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_why_there_are_none(pydtrace):
         "sleep 1",
     )
     assert run.stderr.count("profile-n has no samples") == 1, run
-    assert "is no CPython" in run.stderr, run
+    assert "is not a CPython process" in run.stderr, run
 
 
 def test_not_in_a_replay(pydtrace, tmp_path):

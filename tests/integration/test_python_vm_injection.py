@@ -167,7 +167,10 @@ def test_what_is_no_cpython_of_today(pydtrace, tmp_path):
     old.write_text("#!/bin/sh\necho 2 7 True\n")
     old.chmod(0o755)
     run = pydtrace("-n", "python$target:::function-entry", "-c", f"{old} x.py")
-    assert run.status == 1 and f"{old} is no CPython 3.10 or later, but 2.7" in run.stderr, run
+    assert (
+        run.status == 1
+        and f"{old} is Python 2.7; the provider python needs CPython 3.10 or later" in run.stderr
+    ), run
 
 
 def test_a_script_whose_first_line_is_deaf(pydtrace, program):

@@ -79,13 +79,15 @@ def check_contents(wheel: str, folder) -> None:
         "pyusdt/include/pyusdt_probe.h",
         "pydtrace/examples/inline_test.pyx",
     }, names
-    pages = {name for name in names if name.startswith("pydtrace/docs/")}
+    pages = {name for name in names if name.startswith("pydtrace/docs/") and not name.endswith("/")}
     assert pages == {
         f"pydtrace/{path.relative_to(harness.ROOT)}"
         for section in ("start", "howto", "reference")
         for path in Path(harness.ROOT, "docs", section).rglob("*.md")
     }
-    programs = {name for name in names if name.startswith("pydtrace/examples/")}
+    programs = {
+        name for name in names if name.startswith("pydtrace/examples/") and not name.endswith("/")
+    }
     assert programs == {f"pydtrace/examples/{name}" for name in examples.example_names()}
     assert {
         "pyusdt/py.typed",

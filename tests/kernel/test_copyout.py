@@ -126,7 +126,7 @@ def test_destructive_actions_must_be_allowed():
     out, err, status = pydtrace("-qn", "syscall::write:entry { copyout(alloca(4), arg1, 4); }")
     assert (out, err, status) == (
         "",
-        "dtrace: could not enable tracing: Destructive actions not allowed\n",
+        "dtrace: could not enable tracing: Destructive actions not allowed\nhint: copyout() at -n:1:24 needs -w\n",
         1,
     )
 

@@ -212,7 +212,7 @@ def test_arguments_of_threads_and_floating_point_numbers(program):
 
 def test_a_user_who_may_not_trace_functions_is_told(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(EngineError, match="can only be a probe of the kernel engine"):
+    with pytest.raises(EngineError, match="needs the kernel engine"):
         select_engine.open_engine(
             compile_program("syscall::read:entry { }"), {"zdefs": True}, Targets()
         )

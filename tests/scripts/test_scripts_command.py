@@ -63,14 +63,14 @@ def test_help_and_errors():
         (
             ["latenci"],
             2,
-            "no script is called 'latenci': pyusdt scripts lists them\nhint: did you mean latency?",
+            "no script is called 'latenci': `pyusdt scripts` lists the scripts\nhint: did you mean latency?",
         ),
         (["slow-calls", "--ms", "x"], 2, "invalid int value: 'x'"),
         (["py-flow"], 2, "required: --function"),
         (["latency", "--name", "x=y"], 1, "latency names no probe and no argument x"),
         (["latency", "--name", "x"], 2, "'x' is not OLD=NEW"),
-        (["latency", "--provider", "a*:::,b"], 2, "is no name"),
-        (["latency", "--name", "route=x; exit(0)"], 2, "is no name"),
+        (["latency", "--provider", "a*:::,b"], 2, "is not a name"),
+        (["latency", "--name", "route=x; exit(0)"], 2, "is not a name"),
         (["who", "-p"], 2, "option requires an argument"),
     ]:
         got = pyusdt("trace", *arguments)

@@ -113,7 +113,7 @@ def test_processes_and_their_descendants():
     )
     assert (
         named.returncode == 1
-        and f"process {other} (cat) is no CPython" in named.stderr
+        and f"process {other} (cat) is not a CPython process" in named.stderr
         and named.stderr.count("\n") == 1
     )
 
@@ -335,8 +335,7 @@ def test_of_an_unprivileged_user():
         pytest.skip("host: not root")
     with harness.running(sys.executable, "waits.py") as subject:
         assert as_nobody(subject.pid) == (
-            f"process {subject.pid}: no right to read its memory: it is another user's, or has rights "
-            "that this user has not; be root"
+            f"process {subject.pid} belongs to another user (uid 0): run pyusdt as that user, or as root"
         )
     program = "print('ready'); input()"
     with harness.started(
@@ -349,9 +348,9 @@ def test_of_an_unprivileged_user():
     ("arguments", "status", "said"),
     [
         (["999999999"], 1, "pyusdt: no process 999999999\n"),
-        (["0"], 2, "a process's id is wanted, not '0'"),
-        (["99999999999"], 2, "a process's id is wanted"),
-        (["python"], 2, "a process's id is wanted, not 'python'; called python: "),
+        (["0"], 2, "expected a process id, got '0'"),
+        (["99999999999"], 2, "expected a process id"),
+        (["python"], 2, "expected a process id, got 'python'; called python: "),
         (["1", "--frames", "0"], 2, "a number from 1 to 16384 is wanted"),
         ([], 2, "the following arguments are required: PID"),
         (["--native", "--no-stop", "1"], 2, "not allowed with argument"),
@@ -366,7 +365,7 @@ def test_what_is_no_python():
     with harness.started(["sh", "-c", "echo ready; read line"]) as subject:
         run = harness.pyusdt("dump", subject.pid)
     assert run.returncode == 1 and run.stderr == (
-        f"pyusdt: process {subject.pid} (sh) is no CPython: neither its program nor a libpython that it has loaded has the symbol "
+        f"pyusdt: process {subject.pid} (sh) is not a CPython process: neither its program nor a libpython in it has the symbol "
         "_PyRuntime or the section .PyRuntime; --native shows the threads of any process, and erltrace:dump() in an Erlang node its processes\n"
     )
 

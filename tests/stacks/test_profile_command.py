@@ -378,8 +378,8 @@ def test_a_signal_ends_it_with_what_there_is(number):
         ([], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
         (["1", "--", "true"], 2, "pyusdt profile: error: give a process id, or -- and a command\n"),
         (["999999999"], 1, "pyusdt: no process 999999999\n"),
-        (["--", "sh", "-c", "exit 4"], 4, "(sh) has ended, and no Python was seen in it"),
-        (["--", "true"], 1, "(true) has ended, and no Python was seen in it"),
+        (["--", "sh", "-c", "exit 4"], 4, "(sh) has ended before a Python was seen in it"),
+        (["--", "true"], 1, "(true) has ended before a Python was seen in it"),
         (["--", "/nowhere"], 1, "pyusdt: failed to run /nowhere: No such file or directory\n"),
         (
             ["--svg", "/nowhere/x.svg", "1"],
@@ -404,7 +404,10 @@ def test_bad_input(arguments, status, said):
 def test_what_is_no_python():
     with harness.started(["sh", "-c", "echo ready; read line"]) as subject:
         run = harness.pyusdt("profile", subject.pid)
-    assert run.returncode == 1 and f"pyusdt: process {subject.pid} (sh) is no CPython" in run.stderr
+    assert (
+        run.returncode == 1
+        and f"pyusdt: process {subject.pid} (sh) is not a CPython process" in run.stderr
+    )
 
 
 def test_a_file_that_can_not_be_written():

@@ -77,7 +77,7 @@ __all__ = [
     "watch",
 ]
 
-_LIST_HINT = "`pydtrace -l` lists what there is; zdefs=True accepts probes to come"
+_LIST_HINT = "`pydtrace -l` lists the probes; zdefs=True waits for probes to come"
 _PATCHED_REASON = "gevent or eventlet has patched the files, pipes and processes of this program"
 _STOP_TIMEOUT = 2.0  # s that a command may take to end
 _MAX_FAULTS = 1000  # texts that are kept
@@ -407,7 +407,7 @@ class Tracing(Block):
 
     def _make_driver(self) -> Driver:
         driver = Driver(
-            self._options, self._make_targets(), _LIST_HINT, "; destructive=True allows them"
+            self._options, self._make_targets(), _LIST_HINT, "zdefs=True", "destructive=True"
         )
         driver.command_timeout = _STOP_TIMEOUT
         return driver

@@ -9,12 +9,12 @@ from . import ast
 _WORDS = {
     "true": "D has no true and false: use 1 and 0",
     "false": "D has no true and false: use 1 and 0",
-    "null": "it is written NULL",
-    "nil": "it is written NULL",
-    "None": "it is written NULL",
-    "and": "and is written &&",
-    "or": "or is written ||",
-    "not": "not is written !",
+    "null": "write NULL",
+    "nil": "write NULL",
+    "None": "write NULL",
+    "and": "write && for and",
+    "or": "write || for or",
+    "not": "write ! for not",
     "comm": "the name of the command is execname",
     "nsecs": "nanoseconds are timestamp",
     "kstack": "the kernel's stack is stack()",
@@ -25,7 +25,7 @@ _WORDS = {
     "username": "the user's id is uid",
     **dict.fromkeys(
         ("curthread", "curpsinfo", "curlwpsinfo"),
-        "root has it on the kernel engine, where the kernel tells its types (BTF: /sys/kernel/btf/vmlinux)",
+        "only the kernel engine (root) has it, if the kernel has BTF (/sys/kernel/btf/vmlinux)",
     ),
     "ppid": "the parent's id is ppid, where the engine has it",
 }
@@ -40,7 +40,7 @@ _FUNCTIONS = {
     "strcmp": "strings are compared with == != < <= > >=",
     "strncmp": "strings are compared with == != < <= > >=; substr() takes a part",
     "strcasecmp": "compare tolower(a) == tolower(b)",
-    "contains": "strstr(a, b) != NULL tells whether b is in a",
+    "contains": "strstr(a, b) != NULL is true if b is in a",
     "len": "strlen(s) is a string's length",
     "length": "strlen(s) is a string's length",
     "malloc": "alloca(size) gives memory for the clause",
@@ -85,10 +85,29 @@ def is_character(node: ast.Expr) -> bool:
     return type(node) is ast.IntLit and node.loc.source.text[node.loc.start] == "'"
 
 
+def string_hint(character: ast.Expr) -> str:
+    """For a character constant where a string is expected."""
+    text = character.loc.source.text[character.loc.start + 1 : character.loc.end - 1]
+    return f'a string has double quotes: "{text if len(text) < 20 else "…"}"'
+
+
+def hint_for_assigned(target: ast.Expr, value: ast.Expr) -> str | None:
+    """For a value of another type than the variable has."""
+    if not isinstance(target, (ast.Var, ast.AssocRef)) or is_character(value):
+        return None
+    symbol = target.symbol
+    integers = symbol.type is not None and symbol.type.is_integer and value.type.is_string
+    if not integers:
+        return None
+    return (
+        f"{symbol.name} is an {symbol.type} since {symbol.loc}; use another variable for the string"
+    )
+
+
 def hint_for_operands(left: ast.Expr, right: ast.Expr) -> str | None:
     """For operands that do not go together."""
     if right.type is t.AGGREGATION:
-        return "printa() prints an aggregation; a program can not read it"
+        return "printa() prints an aggregation; a clause cannot read it"
     if left.type is None or isinstance(left.type, t.Dynamic):
         return None
     if left.type.is_string and right.type.is_string:
@@ -97,7 +116,7 @@ def hint_for_operands(left: ast.Expr, right: ast.Expr) -> str | None:
         if not string.type.is_string or not other.type.is_integer:
             continue
         if is_character(other):
-            return 'a string stands in double quotes: "…"'
+            return string_hint(other)
         if type(other) is ast.IntLit:
             return "lltostr(number) makes a string of a number; strtoll(string) reads one"
         return "copyinstr(arg) makes a string of an argument that is an address"

@@ -49,6 +49,19 @@ def find_error(program: Program) -> str | None:
     return next((words for words in found if words), None)
 
 
+def find_hint(words: str, program: Program) -> str | None:
+    """What helps against an error of find_error()."""
+    if words == "Memory allocation failure":
+        return "-b takes 1g at most"
+    if words == _NO_ROOM:
+        return (
+            "a record is larger than -b"
+            if _check_records(program, program.options)
+            else "an element is larger than -x aggsize or dynvarsize"
+        )
+    return None
+
+
 def find_changes(options: Mapping[str, Any], for_comparison: bool = False) -> list[str]:
     """dtrace's words for sizes that are not taken as they are: buffers are whole pages, twice as many again and again, and what
     has no room for a word is as large as asked, of which dtrace says nothing where its own suite compares what is said."""

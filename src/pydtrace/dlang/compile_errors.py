@@ -226,8 +226,10 @@ class CompileError(Exception):
             mark = loc.start if tag == "D_UNSUPPORTED" else loc.mark
         self.mark = mark
 
-    def summary(self, errtags: bool = False) -> str:
-        """Return the line that dtrace prints, without `dtrace: `. errtags adds the tag."""
+    def summary(self, errtags: bool = False, width: int | None = None) -> str:
+        """Return the line that dtrace prints, without `dtrace: `.
+
+        errtags adds the tag; width: characters of a clause of the command line, which dtrace prints whole."""
         source = self.loc.source
         text = f"[{self.tag}] " if errtags else ""
         file, line, _ = source.find_position(self.mark)
@@ -242,12 +244,17 @@ class CompileError(Exception):
             text += f"in {self.region}: "
         text += self.message
         if source.name is None:
-            return f"invalid {source.kind} {decode_source_text(source.text)}: {text}"
+            clause = decode_source_text(source.text)
+            if width is not None and len(clause) > width:
+                clause = f"{clause[: width - 1]}…"
+            return f"invalid {source.kind} {clause}: {text}"
         return f"failed to compile {source.kind} {source.name}: {text}"
 
-    def render(self, errtags: bool = False, program: str = "dtrace") -> str:
+    def render(
+        self, errtags: bool = False, program: str = "dtrace", width: int | None = None
+    ) -> str:
         """Return the whole text for the user, without a last newline."""
-        return "\n".join([f"{program}: {self.summary(errtags)}", *self._source_lines()])
+        return "\n".join([f"{program}: {self.summary(errtags, width)}", *self._source_lines()])
 
     def __str__(self) -> str:
         """For a traceback: what, where, and the hint."""

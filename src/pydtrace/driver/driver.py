@@ -20,6 +20,7 @@ from pydtrace.dtrace_text.runtime_errors import (
     format_drops,
     format_maybe_truncated,
     format_truncated,
+    summarize_drops,
 )
 from pydtrace.engine import EngineError
 from pydtrace.engine.provider_search import find_file_with_provider
@@ -45,8 +46,8 @@ _SWITCH_RATE = 1_000_000_000  # ns: the option's default
 
 
 class Driver:
-    """One tracing.  targets: what is traced; its command waits until BEGIN has fired.  listed: what tells a user of this
-    caller which probes there are; allowed: how he allows destructive actions.
+    """One tracing.  targets: what is traced; its command waits until BEGIN has fired.  listing_hint: how a user of this
+    caller lists the probes; accept_option, destructive_option: what accepts probes to come, and destructive actions.
 
     stopping: True ends it as exit() does; interrupted: a signal has done that, after which the command may take as long as it needs
     to end; hurry: True as well where nothing more is to be shown, and nothing to be waited for.  Any thread may set these three, and a
@@ -63,10 +64,12 @@ class Driver:
         options: Options,
         targets: Targets,
         listing_hint: str | None = None,
-        destructive_hint: str = "",
+        accept_option: str = "-Z",
+        destructive_option: str = "-w",
     ) -> None:
         self.options, self.targets = options, targets
-        self._listing_hint, self._destructive_hint = listing_hint, destructive_hint
+        self._listing_hint, self._accept_option = listing_hint, accept_option
+        self._destructive_option = destructive_option
         self._opened: Engine | None = None  # until close()
         self._sink: Sink | None = None  # likewise
         self._speculations: SpeculationBuffer | None = None
@@ -109,20 +112,36 @@ class Driver:
     def _find_hint(self, description: Any) -> str | None:
         """What is called nearly so, or why there is no such probe."""
         from pydtrace.engine.probe_hints import (
+            explain_framework_probe,
             explain_ifunc,
+            explain_later_probe,
             explain_unmatched,
             suggest_name,
             suggest_provider,
+            suggest_target,
         )
 
-        engine, probes = self.engine, self._list_candidates(description)
+        engine, probes, command = (
+            self.engine,
+            self._list_candidates(description),
+            self.targets.command,
+        )
+        is_named = bool(self.targets.named_pids())
         hint: str | None = (
-            explain_ifunc(description, self.targets.command)
+            explain_ifunc(description, command)
+            or (suggest_target(description, probes) if is_named else None)
             or suggest_name(description, probes)
+            or (
+                explain_framework_probe(description, command.argv, self._accept_option)
+                if command
+                else None
+            )
             or explain_unmatched(description, engine.name, engine.kernel_refusal)
             or engine.find_hint(description)
-            or find_file_with_provider(description, self.targets.command)
+            or find_file_with_provider(description, command)
             or suggest_provider(description, probes)
+            or (suggest_target(description) if is_named else None)
+            or (explain_later_probe(description, self._accept_option) if command else None)
         )
         return hint
 
@@ -153,11 +172,20 @@ class Driver:
         ):
             raise EngineError("no probes matched")
         if self.program.destructive and not self.options.get("destructive"):
+            name, place = self.program.first_destructive
             raise EngineError(
-                f"could not enable tracing: Destructive actions not allowed{self._destructive_hint}"
+                "could not enable tracing: Destructive actions not allowed",
+                None
+                if "_DTRACE_TESTING" in os.environ
+                else f"{name}() at {place} needs {self._destructive_option}",
             )
         if no_room := buffer_limits.find_error(self.program):
-            raise EngineError(f"could not enable tracing: {no_room}")
+            raise EngineError(
+                f"could not enable tracing: {no_room}",
+                None
+                if "_DTRACE_TESTING" in os.environ
+                else buffer_limits.find_hint(no_room, self.program),
+            )
 
     def begin(self, sink: Sink) -> None:
         """Fire BEGIN, switch the probes on, start the command.  EngineError, and what the sink raises."""
@@ -278,6 +306,7 @@ class Driver:
             self._feed_sink(records)
         self._report_warnings()
         self._report_drops()
+        self._report_all_drops()
         self._report_truncated_strings()
         self._info.report_error_counts()
         self.sink.pause()
@@ -345,6 +374,13 @@ class Driver:
         if self._speculations:
             drops["speculative"] = drops.get("speculative", 0) + self._speculations.dropped
         return drops
+
+    def _report_all_drops(self) -> None:
+        """What was dropped in all, and what helps: dtrace's lines have neither."""
+        if "_DTRACE_TESTING" not in os.environ:
+            for kind, count in self._reported_drops.items():
+                if text := summarize_drops(kind, count):
+                    self.sink.notice(text)
 
     def _report_truncated_strings(self) -> None:
         """The script's output is dtrace's, which does not mark them."""

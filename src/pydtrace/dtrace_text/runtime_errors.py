@@ -176,6 +176,22 @@ def _find_location(record: bytes, clauses: Sequence[Clause]) -> Any:
     return found
 
 
+_DROP_ADVICE = {
+    "principal": "aggregate (@ = count()), name fewer probes, or raise -b",
+    "aggregation": "raise -x aggsize",
+    "dynamic": "raise -x dynvarsize",
+    "speculative": "raise -x specsize or -x nspec",
+}
+
+
+def summarize_drops(kind: str, count: int) -> str | None:
+    """How many there were in all, and what helps; None for a kind that no option helps."""
+    if kind not in _DROP_ADVICE:
+        return None
+    _, one, several = _DROPS[kind]
+    return f"{count:,} {one if count == 1 else several} in all: {_DROP_ADVICE[kind]}"
+
+
 def format_drops(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:
     """The message of a loss.  kind: a key of Engine.drops(); tags: the droptags option; cpu: where that is known: a
     ring belongs to a process."""

@@ -23,6 +23,7 @@ from pydtrace.process.identity import (
     start_ticks as begun_at,  # a module of this package is called ticks
 )
 from pydtrace.program.trace_clock import Clock
+from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 TYPE_CHECKING = False
@@ -54,15 +55,20 @@ BUILTIN_PROVIDERS = (
 
 
 class EngineError(Exception):
-    """The host, the target or the user's rights do not allow the tracing. `str()` of it is one line for the user."""
+    """The host, the target or the user's rights do not allow the tracing. `str()` of it is a line for the user,
+    followed by a line with a hint if there is one."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(escape_for_terminal(message))
+        self.hint = hint and escape_for_terminal(hint)
+
+    def __str__(self) -> str:
+        return append_hint(self.reason, self.hint)
 
     @property
     def reason(self) -> str:
-        """The message without advice, for callers that go on in another way."""
-        return str(self)
+        """The message without its hint, for a caller that goes on in another way."""
+        return str(self.args[0])
 
 
 class NoSuchProcess(EngineError):
@@ -72,9 +78,14 @@ class NoSuchProcess(EngineError):
 
     def __init__(self, pid: int) -> None:
         Exception.__init__(self, pid)  # what pickle makes another one of
+        self.hint = None
         self.pid = pid
 
     def __str__(self) -> str:
+        return self.reason
+
+    @property
+    def reason(self) -> str:
         return f"{self.MESSAGE}: {self.pid}"
 
 
@@ -100,21 +111,7 @@ class NoPyusdt(EngineError):
     )
 
     def __init__(self, reason: str, advice: str = ADVICE) -> None:
-        super().__init__(reason)
-        self._reason = reason
-        self._advice = advice
-
-    def __str__(self) -> str:
-        return f"{self._reason}\nhint: {self._advice}"
-
-    @property
-    def advice(self) -> str:
-        """What helps."""
-        return self._advice
-
-    @property
-    def reason(self) -> str:
-        return self._reason
+        super().__init__(reason, advice)
 
 
 class Targets:

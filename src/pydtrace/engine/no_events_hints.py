@@ -98,7 +98,7 @@ def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> li
     if not absent:
         return []
     text = (
-        f"no process had a provider {' or '.join(absent)}: start the Python program by `pyusdt run COMMAND`; it must import such a"
-        " framework (see `pyusdt help frameworks`)"
+        f"no process had a provider {' or '.join(absent)}: the program must run under `pyusdt run` and import such a framework"
+        " (see `pyusdt help frameworks`)"
     )
     return [text]

@@ -15,7 +15,9 @@ from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pyusdt._core import vm_probes
 from pyusdt.framework_probes import FRAMEWORK_PROBES
 
+from . import BUILTIN_PROVIDERS
 from .embedded.young_processes import is_python_probe
+from .probe_kinds import OTHER, probe_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
         str, str, str, str
     ]  # provider, module, function, name: of a probe, or of a description
 
-_DTRACE_PROVIDERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not ours
+_DTRACE_PROVIDERS = ("cpc", "fbt", "lockstat", "rawfbt", "sdt")  # dtrace's providers, not pyusdt's
 _FUNCTIONS_HINT = (
     "pid$target:libc.so.6:malloc:entry and return are functions of a process of -p or -c"
 )
@@ -58,8 +60,60 @@ def suggest_name(desc: Any, probes: Sequence[Parts]) -> str | None:
         others = _matching_parts(wanted, part, [*probes, *_unlisted_probes(desc)])
         found = closest_match(wanted[part], sorted(others)) if wanted[part] not in others else None
         if found:
-            return _did_you_mean(wanted, part, found)
+            return _did_you_mean(desc, wanted, part, found)
     return None
+
+
+def suggest_target(desc: Any, probes: Sequence[Parts] | None = None) -> str | None:
+    """For a provider without a process id, where -p or -c names the process: $target is missing, mostly since the shell has
+    replaced it.  probes: only if one of these, or a provider of pyusdt's, has this name; None: whatever its name is."""
+    provider = desc.provider
+    stems = {_any_process_provider(probe[_PROVIDER]) for probe in probes or ()}
+    if not provider.isidentifier() or provider[-1:].isdigit():
+        return None
+    if probes is not None and not (
+        f"{provider}*" in stems
+        or provider in (*BUILTIN_PROVIDERS, "python", "pid", *FRAMEWORK_PROBES)
+    ):
+        return None
+    wanted = (f"{provider}$target", *_description_parts(desc)[1:])
+    return (
+        f"did you mean {escape_for_terminal(':'.join(wanted))}? In double quotes the shell removes $target:"
+        " write the script in single quotes"
+    )
+
+
+def is_framework_provider(provider: str) -> bool:
+    """Whether frameworks have probes of this provider under `pyusdt run`."""
+    return provider in FRAMEWORK_PROBES
+
+
+def explain_framework_probe(desc: Any, argv: Sequence[str], option: str) -> str | None:
+    """For a framework's probe, which a command makes when it runs.  option: what accepts probes to come."""
+    provider = desc.provider.rstrip("0123456789*")
+    if not any(glob(desc.name, name) for name in FRAMEWORK_PROBES.get(provider, ())):
+        return None
+    if _instruments(argv):
+        return f"the program makes this probe when it runs: add {option}"
+    return f"start the program with `pyusdt run`, and add {option}: {option} -c 'pyusdt run …'"
+
+
+def explain_later_probe(desc: Any, option: str) -> str | None:
+    """For an application's probe, which a command makes when it runs."""
+    provider = desc.provider.rstrip("0123456789*")
+    if probe_kind(desc) == OTHER and provider.isidentifier():
+        return f"a program makes its own probes when it runs: add {option}"
+    return None
+
+
+def _instruments(argv: Sequence[str]) -> bool:
+    """Whether a command adds probes to the frameworks of the program that it runs."""
+    names = [os.path.basename(word) for word in argv]
+    return (
+        "PYUSDT_INSTRUMENT" in os.environ
+        or any(word.startswith("PYUSDT_INSTRUMENT=") for word in argv)
+        or ("pyusdt" in names and "run" in names)
+    )
 
 
 def suggest_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
@@ -80,7 +134,9 @@ def suggest_provider(desc: Any, probes: Sequence[Parts]) -> str | None:
         *PROVIDERS,
     }  # these are listed only where a description names them
     found = _nearest_provider(wanted[_PROVIDER], others) if wanted[_PROVIDER] else None
-    return _did_you_mean(wanted, _PROVIDER, found) if found and found != desc.provider else None
+    return (
+        _did_you_mean(desc, wanted, _PROVIDER, found) if found and found != desc.provider else None
+    )
 
 
 def widen_description(desc: Any) -> list[Any] | None:
@@ -110,20 +166,29 @@ def _matching_parts(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[st
     }
 
 
-def _did_you_mean(wanted: Parts, part: int, found: str) -> str:
-    meant = ":".join(found if i == part else wanted[i] for i in range(4)).lstrip(":")
+def _did_you_mean(desc: Any, wanted: Parts, part: int, found: str) -> str:
+    parts = [found if i == part else wanted[i] for i in range(4)]
+    digits = desc.provider[len(desc.provider.rstrip("0123456789")) :]
+    written = desc.loc.source.text[desc.loc.start : desc.loc.end] if desc.loc else ""
+    if digits and "$target" in written and parts[_PROVIDER].endswith(digits):
+        parts[_PROVIDER] = f"{parts[_PROVIDER].removesuffix(digits)}$target"
+    meant = ":".join(parts).lstrip(":")
     return f"did you mean {escape_for_terminal(meant)}?"
 
 
 def _unlisted_probes(desc: Any) -> list[Parts]:
-    """Probes that no list has: timers, and those of the provider python, which a program gets when somebody wants them."""
+    """Probes that no list may have: timers, those of the provider python, which a program gets when a tracer asks for them, and those of
+    a command that has not started."""
     timer = _TIMER.fullmatch(desc.name)
     found = [("profile", "", "", "-".join(timer.groups()))] if timer else []
-    return found + [
-        (desc.provider, desc.module, desc.function, name)
-        for name, *_ in vm_probes()
-        if is_python_probe(desc)
-    ]
+    names: list[str] = []
+    if is_python_probe(desc):
+        names = [name for name, *_ in vm_probes()]
+    elif desc.provider.rstrip("0123456789*") in BUILTIN_PROVIDERS:
+        from pydtrace.program.user_trace import PROBE_ARGUMENTS
+
+        names = list(PROBE_ARGUMENTS)
+    return found + [(desc.provider, desc.module, desc.function, name) for name in names]
 
 
 def _nearest_provider(wanted: str, others: set[str]) -> str | None:
@@ -170,10 +235,14 @@ def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str 
         or desc.provider in ("syscall", RAW_PROVIDER, *PROVIDERS)
         or desc.name.startswith("profile-")
     ):
-        return (
-            kernel
-            or "this probe needs the kernel engine: run pydtrace as root (-x engine=kernel forces it)"
-        )
+        if kernel:
+            return kernel
+        if os.geteuid() == 0:
+            missing = (
+                f"no function {desc.function} was found" if function else "no such probe was found"
+            )
+            return f"{missing}, or it needs the kernel engine (-x engine=kernel)"
+        return "this probe needs the kernel engine: run pydtrace as root"
     return None
 
 

@@ -66,7 +66,7 @@ def is_host_name(name: str) -> bool:
 def check_host_name(name: str) -> str:
     """A name; BadHostList."""
     if not is_host_name(name):
-        raise BadHostList(f"{name!r} is no name of a host")
+        raise BadHostList(f"{name!r} is not a host name")
     return name
 
 

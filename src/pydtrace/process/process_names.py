@@ -110,9 +110,9 @@ def pid_hint(text: str) -> str | None:
         return None
     found = _name_matches(text)
     return (
-        f"-p takes a process's id; {found}"
+        f"-p takes a process id; {found}"
         if found
-        else f"-p takes a process's id, and {_NO_PROCESS}{text}; --wait waits for one"
+        else f"-p takes a process id; {_NO_PROCESS}{text}; --wait {text} waits for one"
     )
 
 
@@ -121,4 +121,4 @@ def parse_pid(text: str) -> int:
     if text.isascii() and text.isdecimal() and 0 < int(text) <= MOST_PID:
         return int(text)
     found = f"; {_name_matches(text) or _NO_PROCESS + text}" if text[:1].isalpha() else ""
-    raise argparse.ArgumentTypeError(f"a process's id is wanted, not {text!r}{found}")
+    raise argparse.ArgumentTypeError(f"expected a process id, got {text!r}{found}")

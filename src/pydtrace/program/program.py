@@ -222,6 +222,7 @@ class Program:
         "uses",
         "speculates",
         "destructive",
+        "first_destructive",
         "arguments",
         "stacks",
         "host",
@@ -239,6 +240,7 @@ class Program:
         self.variable_size = 0
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
+        self.first_destructive = ("", "")  # its name, and its place in the source
         self.arguments: list[str] = []  # the texts of $0, $1 …
         # "user", "kernel" -> (offset in the state block, most frames): u64 their number, u64 each
         self.stacks: dict[str, tuple[int, int]] = {}

@@ -52,7 +52,7 @@ class EndedBeforePython(StackReadError):
     @classmethod
     def for_command(cls, pid: int, program: str, status: int) -> EndedBeforePython:
         made = cls(
-            f"process {pid} ({os.path.basename(program)}) has ended, and no Python was seen in it: it was none, or has ended too soon"
+            f"process {pid} ({os.path.basename(program)}) has ended before a Python was seen in it"
         )
         made.status = status
         return made
@@ -67,28 +67,33 @@ def make_read_error(pid: int, error: OSError) -> StackReadError:
     if error.errno in (errno.ESRCH, errno.ENOENT):
         return ProcessNotFound.for_pid(pid)
     if error.errno in (errno.EPERM, errno.EACCES):
-        return StackReadError(f"process {pid}: no right to read its memory: {_explain_forbidden()}")
+        return StackReadError(explain_forbidden(pid))
     if error.errno == errno.ENOSYS:
         return StackReadError(
-            "this system does not let the memory of another process be read (Linux 5.3 or later does)"
+            "this system cannot read the memory of another process: Linux 5.3 or later is needed"
         )
-    return StackReadError(f"process {pid}: its memory can not be read: {error.strerror}")
+    return StackReadError(f"process {pid}: its memory cannot be read: {error.strerror}")
 
 
-def _explain_forbidden() -> str:
-    """What keeps this user from it, and what to do."""
+def explain_forbidden(pid: int) -> str:
+    """Why this user may not read a process's memory, and what to do."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope") as file:
             scope = int(file.read())
     except (OSError, ValueError):
         scope = 0
+    try:
+        owner = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        owner = os.geteuid()
+    refused = f"no permission to read process {pid}"
     if os.geteuid() == 0:
-        return f"the system keeps even root from it (a container without CAP_SYS_PTRACE, or ptrace_scope {scope})"
-    if scope == 0:
-        return "it is another user's, or has rights that this user has not; be root"
-    return (
-        f"kernel.yama.ptrace_scope is {scope}, so that only root may, and who started it; be root"
-    )
+        return f"{refused}: root lacks it here (a container without CAP_SYS_PTRACE, or ptrace_scope {scope})"
+    if owner != os.geteuid():
+        return f"process {pid} belongs to another user (uid {owner}): run pyusdt as that user, or as root"
+    if scope:
+        return f"{refused}: kernel.yama.ptrace_scope is {scope}; run pyusdt as root"
+    return f"{refused}: it has rights that this user lacks; run pyusdt as root"
 
 
 class _RuntimeSymbols:
@@ -151,7 +156,9 @@ class RemotePython:
         if not self.memory.is_same_process():
             raise StackReadError(f"process {self.pid} has ended")
         if not head:
-            raise StackReadError(f"process {self.pid}: its Python has not begun yet, or has ended")
+            raise StackReadError(
+                f"process {self.pid}: its Python has not started yet, or has ended"
+            )
 
     def make_walker(self, frames: int, tries: int, entries: bool = False) -> Walker:
         """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs."""
@@ -159,7 +166,7 @@ class RemotePython:
             return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
         except ValueError as error:
             raise StackReadError(
-                f"process {self.pid}: its Python tells what can not be: {error}"
+                f"process {self.pid}: its Python's memory holds impossible values: {error}"
             ) from None
 
     def read_word(self, address: int) -> int:
@@ -181,14 +188,14 @@ class RemotePython:
                 lacking = each.path
         if lacking:
             raise StackReadError(
-                f"process {self.pid} ({self._read_comm()}): {lacking} can not be read: the file was removed or replaced; root can read it"
+                f"process {self.pid} ({self._read_comm()}): {lacking} cannot be read: the file was removed or replaced; run pyusdt as root"
             )
         if not is_alive(self.pid):
             raise StackReadError(
-                f"process {self.pid} has ended, and its parent has not waited for it"
+                f"process {self.pid} has ended; its parent has not waited for it yet"
             )
         raise PythonNotFound(
-            f"process {self.pid} ({self._read_comm()}) is no CPython: neither its program nor a libpython that it has loaded has the symbol {_SYMBOL} or the section {_SECTION}"
+            f"process {self.pid} ({self._read_comm()}) is not a CPython process: neither its program nor a libpython in it has the symbol {_SYMBOL} or the section {_SECTION}"
         )
 
     def find_candidates(self) -> list[maps.Mapping]:

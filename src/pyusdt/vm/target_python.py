@@ -130,7 +130,10 @@ def _parse_answer(path: str, answer: list[str]) -> Interpreter:
     major, minor = int(answer[0]), int(answer[1])
     package = answer[4].strip() if answer[4:] else "None"
     if answer[2] != "True" or (major, minor) < (3, OLDEST):
-        return Interpreter(minor, f"{path} is no CPython 3.{OLDEST} or later, but {major}.{minor}")
+        return Interpreter(
+            minor,
+            f"{path} is Python {major}.{minor}; the provider python needs CPython 3.{OLDEST} or later",
+        )
     ours = os.path.exists(os.path.join(_HOME, f"_core{answer[3]}")) if answer[3:] else False
     if package == "ours" or (package == "None" and ours):
         return Interpreter(minor)

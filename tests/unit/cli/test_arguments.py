@@ -98,7 +98,7 @@ NEEDS = {option.name: option.needs for option in PYDTRACE_OPTIONS}
         (["-b", "4x"], "failed to set -b 4x: Invalid value for specified option"),
         (
             ["-p", "nosuchname"],
-            "invalid pid: nosuchname\nhint: -p takes a process's id, and no process is called nosuchname; --wait waits for one",
+            "invalid pid: nosuchname\nhint: -p takes a process id; no process is called nosuchname; --wait nosuchname waits for one",
         ),
         (["-p", ""], "invalid pid: "),
         (["-p", "12x"], "invalid pid: 12x"),

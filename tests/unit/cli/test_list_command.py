@@ -317,7 +317,7 @@ def test_list_of_anothers_process():
     with open(read) as said:
         assert (
             said.read()
-            == f"you may not look at process {os.getpid()}: run pyusdt as that process's user, or as root"
+            == f"process {os.getpid()} belongs to another user (uid 0): run pyusdt as that user, or as root"
         )
     os.wait()
 

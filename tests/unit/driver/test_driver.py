@@ -266,6 +266,7 @@ def test_drops_are_told_once(pipe):
         "2 drops",
         "1 event out of order",
         "1 drop",
+        "3 drops in all: aggregate (@ = count()), name fewer probes, or raise -b",
     ]
 
 
@@ -278,6 +279,7 @@ def test_speculations_lost_by_the_engine_and_by_us_are_added(pipe):
     assert [message for message, _ in trace(engine, pipe, {"specsize": 40})[2]] == [
         "5 speculative drops",
         "1 speculative drop",
+        "6 speculative drops in all: raise -x specsize or -x nspec",
     ]
 
 

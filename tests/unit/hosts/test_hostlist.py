@@ -42,13 +42,13 @@ def test_lists_of_hosts(text, names, alone):
     [
         ("", "no host is named"),
         (",", "no host is named"),
-        ("a[1-", "'a[1-' is no name of a host"),
+        ("a[1-", "'a[1-' is not a host name"),
         ("a[3-1]", "a[3-1]: '3-1' is no range"),
         ("a[x]", "a[x]: 'x' is no range"),
-        ("a b", "'a b' is no name"),
-        ("-oProxyCommand=x", "is no name"),
-        ("a;b", "is no name"),
-        ("$(x)", "is no name"),
+        ("a b", "'a b' is not a host name"),
+        ("-oProxyCommand=x", "is not a host name"),
+        ("a;b", "is not a host name"),
+        ("$(x)", "is not a host name"),
         ("@web", "@web: groups need ClusterShell"),
         ("a[1-999999999]", f"more than {MAX_HOSTS} hosts"),
         ("a[1-9999999999]", "is no range"),
@@ -98,6 +98,6 @@ def test_cluster_shell_itself(tmp_path):
         ("a[", "missing bracket"),
         ("@none", "ClusterShell can not read it"),
         ("@other:web", "ClusterShell can not read it"),
-        ("$(x)", "is no name"),
+        ("$(x)", "is not a host name"),
     ):
         assert why in said(text), (text, said(text))

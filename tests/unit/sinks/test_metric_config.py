@@ -74,11 +74,11 @@ def test_what_is_left_open():
         ),
         (
             "calls name=9x",
-            "'9x' is no name of a metric: letters, digits, _ and : are, and the first is no digit",
+            "'9x' is not a metric name: letters, digits, _ and :, and the first is not a digit",
         ),
         (
             "calls name=x\u00e4",
-            "'x\u00e4' is no name of a metric: letters, digits, _ and : are, and the first is no digit",
+            "'x\u00e4' is not a metric name: letters, digits, _ and :, and the first is not a digit",
         ),
         ("calls unit=s/s", "'s/s' is no unit: seconds, bytes, ratio … are"),
         *[
@@ -89,7 +89,7 @@ def test_what_is_left_open():
             for bad in ("x", "0", "-1", "nan", "inf", "1e999999999")
         ],
         *[
-            (f"calls labels={bad}", f"'{bad}' is no name of a label of one's own")
+            (f"calls labels={bad}", f"'{bad}' is not a label name")
             for bad in ("le", "__x", "overflow", "a-b", "9")
         ],
         ("calls labels=a,a", "labels=a,a: one name stands there twice"),

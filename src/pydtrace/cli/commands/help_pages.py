@@ -37,10 +37,16 @@ def page_names() -> list[str]:
     ]
 
 
+def _topic(page: str) -> str:
+    """A page's plain name.  A README's is its folder's path, since a page of the reference has the folder's name."""
+    folder, name = os.path.split(page)
+    return folder if name == "README" else name
+
+
 def topics() -> list[str]:
     """The shortest name of each page."""
     pages = page_names()
-    plain = [os.path.basename(page) for page in pages]
+    plain = [_topic(page) for page in pages]
     return [
         name if plain.count(name) == 1 else page for page, name in zip(pages, plain, strict=True)
     ]
@@ -49,7 +55,7 @@ def topics() -> list[str]:
 def find_page(topic: str) -> str:
     """The page with this name.  UnknownTopic if there is none, or more than one."""
     name = topic.removeprefix("docs/").removesuffix(".md")
-    found = [page for page in page_names() if name in (page, os.path.basename(page))]
+    found = [page for page in page_names() if name in (page, _topic(page))]
     if len(found) == 1:
         return found[0]
     raise UnknownTopic(

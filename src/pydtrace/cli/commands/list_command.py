@@ -15,6 +15,7 @@ import os
 from pydtrace._tracer import AT_PLACE, list_probes
 from pydtrace.engine import probe_signatures
 from pydtrace.process import maps, process_names
+from pydtrace.remote_python.remote_python import explain_forbidden
 from pydtrace.symbols import elf
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -110,9 +111,7 @@ def _read_mapped_files(pid: int) -> list[_MappedFile]:
     except FileNotFoundError:
         raise NotFound(f"no such process: {pid}") from None
     except PermissionError:
-        raise NotFound(
-            f"you may not look at process {pid}: run pyusdt as that process's user, or as root"
-        ) from None
+        raise NotFound(explain_forbidden(pid)) from None
     except OSError as error:
         raise NotFound(f"process {pid}: {error.strerror}") from None
     files: dict[Any, _MappedFile] = {}

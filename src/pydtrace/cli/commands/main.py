@@ -627,7 +627,10 @@ _OPTION_HINTS = {
 class Parser(argparse.ArgumentParser):
     """Says which command, or which script, a misspelt one may have been, and shows of a command that was given too much how it is used."""
 
+    _words: list[str] = []  # noqa: RUF012 - replaced, not changed
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = list(args or ())
         self._check_options(args)
         found, rest = super().parse_known_args(args, namespace)
         if rest:
@@ -660,6 +663,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         wrong = re.search("(COMMAND|NAME): invalid choice: '(.*?)'", message)
         question = None
+        if self.prog == f"{PROGRAM} profile" and message.startswith("argument PID: expected"):
+            program = " ".join(self._words)
+            question = f"to start a program: pyusdt profile -- {escape_for_terminal(program)}"
         if wrong and wrong[1] == "COMMAND":
             question = did_you_mean(
                 wrong[2], [name for name, each in COMMANDS.items() if each.help]
@@ -667,9 +673,7 @@ class Parser(argparse.ArgumentParser):
         elif wrong:
             from .scripts import names
 
-            message = (
-                f"no script is called '{escape_for_terminal(wrong[2])}': pyusdt scripts lists them"
-            )
+            message = f"no script is called '{escape_for_terminal(wrong[2])}': `pyusdt scripts` lists the scripts"
             question = did_you_mean(wrong[2], names())
         super().error(append_hint(message, question))
 

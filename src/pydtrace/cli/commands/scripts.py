@@ -24,13 +24,15 @@ from pydtrace.installed_scripts import (
     script_names,
     script_text,
 )
+from pydtrace.suggestions import append_hint, did_you_mean
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _OPTION = re.compile(r"^ \*     --([a-z][a-z-]*)=(\S+)  +(\S.*)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_EPILOG = "Whatever else stands there is pydtrace's: -p PID, -c COMMAND, -o FILE, --json, --live, --web … (pydtrace --help)."
+_EPILOG = "All other options are pydtrace's: -p PID, -c COMMAND, -o FILE, --json, --live, --web … (pydtrace --help)."
 
 
 class Option:
@@ -65,7 +67,7 @@ class Script:
         if provider is not None:
             if len(mine) != 1:
                 raise ValueError(
-                    f"{self.name} is about several providers, {', '.join(mine)}: --provider can not stand for all of them"
+                    f"{self.name} is about several providers, {', '.join(mine)}: --provider cannot replace all of them"
                 )
             text = PROVIDER.sub(f"{provider}*:::", text)
         named = re.compile(r"(?<=\*:::)[\w-]+|(?<=\barg\.)\w+")
@@ -119,7 +121,7 @@ def explain_misfit(name: str, words: list[str]) -> str | None:
                 ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has))
                 or "none of these scripts"
             )
-            return f"process {pid} has none of the probes that {name} needs ({_format_probes(name)}): what it has is for {fitting}"
+            return f"process {pid} has no probe that {name} needs ({_format_probes(name)}); its probes fit {fitting}"
     return None
 
 
@@ -134,7 +136,7 @@ def _find_pids(given: list[str]) -> list[int]:
 
 def _parse_word(text: str) -> str:
     if not _WORD.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"'{text}' is no name")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a name")
     return text
 
 
@@ -170,7 +172,7 @@ def make_parser(script: Script) -> argparse.ArgumentParser:
         "--provider",
         type=_parse_word,
         metavar="NAME",
-        help=f"the provider in the place of {', '.join(script.find_providers())}",
+        help=f"the provider instead of {', '.join(script.find_providers())}",
     )
     made.add_argument(
         "--name",
@@ -185,7 +187,9 @@ def make_parser(script: Script) -> argparse.ArgumentParser:
 
 def build_command_line(script: Script, words: list[str]) -> list[str]:
     """pydtrace's.  given: what follows the script's name.  ValueError: the script does not have what is named."""
-    options, others = make_parser(script).parse_known_args(words)
+    parser = make_parser(script)
+    options, others = parser.parse_known_args(words)
+    _check_other_options(parser, others)
     path = script.path
     if options.provider or options.name:
         path = _write_memory_file(
@@ -195,9 +199,39 @@ def build_command_line(script: Script, words: list[str]) -> list[str]:
         "-q",
         "-s",
         path,
+        *_accept_later_probes(script, options, others),
         *others,
         *(str(getattr(options, option.name)) for option in script.options),
     ]
+
+
+def _check_other_options(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Refuses a --name that is neither the script's nor pydtrace's."""
+    from pydtrace.cli.parsing.options_table import PYDTRACE_OPTIONS
+
+    known = [
+        *(text for action in parser._actions for text in action.option_strings),
+        *(option.flag for option in PYDTRACE_OPTIONS),
+    ]
+    for word in words:
+        name = word.partition("=")[0]
+        if word == "--":
+            return
+        if name.startswith("--") and name not in known:
+            hint = did_you_mean(name, known) or f"{parser.prog} --help lists the options"
+            parser.error(append_hint(f"there is no option {escape_for_terminal(name)}", hint))
+
+
+def _accept_later_probes(
+    script: Script, options: argparse.Namespace, words: list[str]
+) -> list[str]:
+    """-Z for a command whose frameworks have the script's probes when it runs; they have no other probes, so no mistake is hidden."""
+    starts = any(word.startswith("-c") for word in words)
+    if not starts or options.provider or options.name:
+        return []
+    from pydtrace.engine.probe_hints import is_framework_provider
+
+    return ["-Z"] if all(map(is_framework_provider, script.find_providers())) else []
 
 
 def _write_memory_file(name: str, text: str) -> str:

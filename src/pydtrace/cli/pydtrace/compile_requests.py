@@ -59,8 +59,9 @@ def _suggest_script(path: str) -> str | None:
         there = []
     if found := f"{name}.d" if f"{name}.d" in there else closest_match(name, there):
         return f"did you mean {escape_for_terminal(os.path.join(folder, found))}?"
+    script = name.removesuffix(".d")
     return (
-        f"`pyusdt trace {name}` runs the installed script of that name" if name in names() else None
+        f"`pyusdt trace {script}` runs the installed script {script}" if script in names() else None
     )
 
 

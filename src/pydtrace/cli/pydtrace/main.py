@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 
@@ -49,7 +50,8 @@ _STATUS_DROPS = 3  # exit status of --strict
 _STATUS_CPU_LIMIT = 4  # and of what was ended by -x maxcpu
 _POLL = 0.1  # s: without records, drop messages and the command's end are noticed at most this much later
 _INFORMATION_TEXTS = {"help": help_text, "versions": version_text}  # modes that show a text
-_LIST_HINT = "pydtrace -l lists the probes that there are; -Z accepts those to come"
+_CLAUSE_WIDTH = 60  # characters of a clause that an error repeats on a terminal
+_LIST_HINT = "pydtrace -l lists the probes; -Z waits for probes to come"
 
 
 def report(text: str) -> None:
@@ -110,6 +112,10 @@ def make_targets(arguments: Arguments) -> Targets:
         raise Failure("more than one -c, or -c with -p, is not supported")
     words = command_words(arguments.commands[0]) or [""]
     check_command(words[0])
+    if operators := find_shell_operators(arguments.commands[0]):
+        report_error(
+            f"-c runs no shell: {words[0]} gets {', '.join(map(repr, operators))} as arguments; for a shell: -c 'sh -c \"…\"'"
+        )
     from pydtrace.process.command import Command
 
     command = Command(words)
@@ -154,6 +160,32 @@ def command_words(line: str) -> list[str]:
         with contextlib.suppress(ValueError):
             return shlex.split(line)
     return line.split()
+
+
+_SHELL_OPERATOR = re.compile(r"\d?>>?(?:&\d)?[^>=]*|<|\|\|?|&&?|\S*;")
+
+
+def find_shell_operators(line: str) -> list[str]:
+    """The words of -c, outside of quotes, that a shell would not give to the command."""
+    if "_DTRACE_TESTING" in os.environ:
+        return []
+    return (
+        [word for word in line.split() if _SHELL_OPERATOR.fullmatch(word)]
+        if not ('"' in line or "'" in line)
+        else _find_unquoted_operators(line)
+    )
+
+
+def _find_unquoted_operators(line: str) -> list[str]:
+    import shlex
+
+    lexer = shlex.shlex(line, posix=False)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return [word for word in lexer if _SHELL_OPERATOR.fullmatch(word)]
+    except ValueError:  # a quote is open
+        return []
 
 
 def check_command(name: str) -> None:
@@ -326,9 +358,14 @@ def write_object(arguments: Arguments) -> int:
 
 
 def suggest_script_option(words: Iterable[str]) -> str | None:
-    """A hint where one of these words is a file, maybe a script without -s."""
-    found = next((word for word in words if os.path.isfile(word)), None)
-    return f"a script is given with -s: -s {escape_for_terminal(found)}" if found else None
+    """A hint if one of these words is a file, probably a script without -s, or a clause without -n."""
+    for word in words:
+        shown = escape_for_terminal(word)
+        if os.path.isfile(word):
+            return f"{shown} is a file: -s {shown}"
+        if "{" in word or ":::" in word:
+            return f"a clause follows -n: -n '{shown if len(word) < 60 else word[:57] + '…'}'"
+    return None
 
 
 def trace_requests(arguments: Arguments) -> int:
@@ -475,18 +512,20 @@ def run_command_line(argv: list[str]) -> int:
             )
         return trace_requests(arguments)
     except CompileError as error:
-        if error.tag == "D_PDESC_ZERO":
-            error.hint = (
-                suggest_script_option(request.text or "" for request in arguments.requests)
-                or error.hint
-            )
+        files = [
+            request.text
+            for request in arguments.requests
+            if request.text and os.path.isfile(request.text)
+        ]
+        if files:
+            error.hint = suggest_script_option(files)
         errtags = bool(arguments.options.get("errtags"))
         if (
             "_DTRACE_TESTING" in os.environ
         ):  # set by DTrace's own test suite, which compares dtrace's messages
             report_error(error.summary(errtags))
         else:
-            report(error.render(errtags, PROGRAM))
+            report(error.render(errtags, PROGRAM, _CLAUSE_WIDTH if sys.stderr.isatty() else None))
         return 1
 
 

@@ -71,7 +71,7 @@ def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Progra
         budget.count_code(clause.loc, len(out.code) + len(out.counting or ()))
         out.in_order = order_reason(clause, out)
         program.clauses.append(out)
-        program.destructive |= any(is_destructive(node) for node in walk_nodes(clause))
+        _note_destructive(program, clause)
     program.speculates = layout.has_speculations
     program.maps = layout.finish_maps(unit.loc)
     program.variable_size = layout.variable_size
@@ -79,6 +79,13 @@ def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Progra
     program.this_area = (p.STATE_PROGRAM, layout.this_end - p.STATE_PROGRAM)
     program.zeros = (layout.zeros, layout.zeros_size)
     return program
+
+
+def _note_destructive(program: p.Program, clause: ast.Clause) -> None:
+    for node in walk_nodes(clause):
+        if type(node) is ast.Call and is_destructive(node) and not program.destructive:
+            program.destructive = True
+            program.first_destructive = node.row.name, str(node.loc)
 
 
 def is_destructive(node: ast.Node) -> bool:

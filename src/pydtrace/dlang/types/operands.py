@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def require_writable(node: ast.Expr, op: str, target: ast.Expr, where: str) -> None:
     if type(target) is ast.Builtin:
         message = f"operator {op} can only be applied to a writable variable"
-        hint = f"{target.row.name} belongs to D"
+        hint = f"{target.row.name} is a variable of D"
         refuse("D_OP_WRITE", node.loc, message, f"== compares; {hint}" if op == "=" else hint)
     if not isinstance(target, (ast.Var, ast.AssocRef)) and not is_memory_object(target):
         refuse("D_OP_LVAL", node.loc, f"operator {op} requires modifiable lvalue {where}")
@@ -46,7 +46,8 @@ def refuse_incompatible(
             hint = "an aggregation's name begins with @: @name = count()"
     if hint is None and isinstance(node, (ast.Assign, ast.Binary)):
         hint = (
-            beginner_hints.hint_for_operands(node.target, node.value)
+            beginner_hints.hint_for_assigned(node.target, node.value)
+            or beginner_hints.hint_for_operands(node.target, node.value)
             if isinstance(node, ast.Assign)
             else beginner_hints.hint_for_operands(node.left, node.right)
         )
@@ -126,6 +127,8 @@ def find_argument_hint(name: str, what: str, param: t.Type, arg: ast.Expr) -> st
         return "it is a string already"
     if name.startswith("copyinstr") and arg.type.is_pointer:
         return "an address in a process is a number: write arg1 for args[1], or put (uintptr_t) before it"
+    if t.is_text(param) and beginner_hints.is_character(arg):
+        return beginner_hints.string_hint(arg)
     if t.is_text(param) and arg.type.is_integer:
         return "copyinstr(arg) makes a string of an argument that is an address"
     return None

@@ -91,7 +91,7 @@ class AlertsSink(Sink):
         self._names: dict[int, str] = {}
         if options.get("alertstacks") and info.engine in _REMOTE_ENGINES:
             raise EngineError(
-                "-x alertstacks can not be had with --hosts and --replay: the processes are not here"
+                "-x alertstacks does not work with --hosts and --replay: the processes are not on this host"
             )
         try:
             self._open_receivers(options["alert"])
@@ -102,16 +102,19 @@ class AlertsSink(Sink):
     def _open_receivers(self, texts: list[str]) -> None:
         for text in texts:
             name, equals, receiver = text.partition("=")
-            clauses = _find_clauses(name, self._info.program.clauses) if equals else []
+            if not equals:
+                raise ReceiverError(
+                    f"'{text}': expected CLAUSE=RECEIVER, such as 1=exec:./notify.sh"
+                )
+            clauses = _find_clauses(name, self._info.program.clauses)
             if not clauses:
                 raise ReceiverError(
-                    f"'{text}': CLAUSE=RECEIVER is needed, and no clause is called '{name}': a clause is called by its number"
-                    " in the script, 1 and up, or by its probe's name"
+                    f"'{text}': no clause is called '{name}'; this script has: {_list_clauses(self._info.program.clauses)}"
                 )
             for clause in clauses:
                 if not clause.record_size:
                     raise ReceiverError(
-                        f"'{text}': the clause records nothing: what it records is an alert, as of printf()"
+                        f"'{text}': the clause records nothing; an alert is what it records, for example by printf()"
                     )
                 self._names.setdefault(clause.index or 0, name)
             self._receivers.setdefault(name, []).append(self._make_receiver(receiver))
@@ -268,6 +271,15 @@ def _find_clauses(name: str, clauses: list[Clause]) -> list[Clause]:
         for clause in clauses
         if any(name in (str(probe), str(probe).rpartition(":")[2]) for probe in clause.probes)
     ]
+
+
+def _list_clauses(clauses: list[Clause]) -> str:
+    """Their numbers and probes, of many the first."""
+    shown = [
+        f"{number} ({', '.join(dict.fromkeys(str(probe).lstrip(':') for probe in clause.probes))})"
+        for number, clause in enumerate(clauses[:5], 1)
+    ]
+    return ", ".join(shown) + (f" and {len(clauses) - 5} more" if len(clauses) > 5 else "")
 
 
 def _record_labels(record: Record, texts: Container[int]) -> dict[str, str]:

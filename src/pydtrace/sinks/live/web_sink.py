@@ -11,6 +11,7 @@ The server listens on 127.0.0.1 and prints its address.
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
 import secrets
@@ -158,7 +159,12 @@ class WebSink(LiveSink):
         try:
             server = self._server = _Server(self._port, self._states)
         except OSError as error:
-            raise EngineError(f"--web: port {self._port} of 127.0.0.1: {error.strerror}") from None
+            raise EngineError(
+                f"--web: port {self._port} of 127.0.0.1: {error.strerror}",
+                "choose another port; --web without a port takes a free one"
+                if error.errno == errno.EADDRINUSE
+                else None,
+            ) from None
         server.connection_cost.report = self._notify
         server.start()
         self.stays = self.clock.span is not None

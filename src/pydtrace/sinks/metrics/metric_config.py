@@ -69,7 +69,7 @@ class MetricSpec:
 def _parse_name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise MetricConfigError(
-            f"'{text}' is no name of a metric: letters, digits, _ and : are, and the first is no digit"
+            f"'{text}' is not a metric name: letters, digits, _ and :, and the first is not a digit"
         )
     return text.removesuffix("_total")
 
@@ -96,7 +96,7 @@ def _parse_labels(text: str) -> list[str]:
     found = text.split(",") if text else []
     for label in found:
         if not _LABEL.fullmatch(label) or label in _RESERVED:
-            raise MetricConfigError(f"'{label}' is no name of a label of one's own")
+            raise MetricConfigError(f"'{label}' is not a label name")
     if len({*found}) < len(found):
         raise MetricConfigError(f"labels={text}: one name stands there twice")
     return found

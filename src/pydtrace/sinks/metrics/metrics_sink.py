@@ -7,6 +7,7 @@ stays where it is.
 
 from __future__ import annotations
 
+import errno
 import ssl
 import threading
 import time
@@ -74,7 +75,12 @@ class MetricsSink(DtraceTextSink):
                 host, port, self._answers.encode_answer, token, context
             )
         except OSError as error:
-            raise EngineError(f"--metrics: port {port} of {host}: {error.strerror}") from None
+            raise EngineError(
+                f"--metrics: port {port} of {host}: {error.strerror}",
+                "choose another port, or 0 for any free port"
+                if error.errno == errno.EADDRINUSE
+                else None,
+            ) from None
         server.connection_cost.report = self._notify
         server.start()
         self._notify(f"the metrics are at {server.address}", error=not port)
