@@ -49,7 +49,7 @@ struct pyusdt_walker {
     struct pyusdt_python_layout layout;
     uint64_t runtime;
     uint32_t max_frames, tries;
-    bool entries;
+    bool entries, addresses;
     uint32_t record; /* bytes of a frame that are read */
 
     struct window *windows[WINDOWS]; /* allocated when first needed */
@@ -375,6 +375,10 @@ static uint64_t *put_frame(const struct pyusdt_walker *w, uint32_t i, uint64_t *
 
     *at++ = (w->seen[i].code & ~(uint64_t)PYUSDT_FRAME_FIRST) | (first ? PYUSDT_FRAME_FIRST : 0);
     *at++ = w->seen[i].instr;
+    if (w->addresses) {
+        *at++ = PYUSDT_FRAME_ADDRESS;
+        *at++ = w->seen[i].window->start + w->seen[i].at;
+    }
     if (first && w->entries) {
         *at++ = PYUSDT_FRAME_FIRST;
         *at++ = entry_of(w, i);
@@ -386,7 +390,7 @@ static int put_stack(struct pyusdt_walker *w, struct pyusdt_walked *walked, uint
 {
     size_t head = sizeof *walked / sizeof(uint64_t);
     uint64_t *at;
-    int r = reserve(w, head + (w->entries ? 4 : 2) * (size_t)w->nshown);
+    int r = reserve(w, head + 2 * (1 + w->entries + w->addresses) * (size_t)w->nshown);
 
     if (r)
         return r;
@@ -507,7 +511,8 @@ static bool is_sane(const struct pyusdt_python_layout *layout)
 
 struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
                                         const struct pyusdt_python_layout *layout, uint64_t runtime,
-                                        uint32_t frames, uint32_t tries, bool entries)
+                                        uint32_t frames, uint32_t tries, bool entries,
+                                        bool addresses)
 {
     struct pyusdt_walker *w =
         is_sane(layout) && frames > 0 && frames <= PYUSDT_WALK_FRAMES ? calloc(1, sizeof *w) : NULL;
@@ -520,6 +525,7 @@ struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
     w->max_frames = frames;
     w->tries = tries;
     w->entries = entries;
+    w->addresses = addresses;
     w->record = record_of(layout);
     w->seen = calloc(2 * (size_t)frames, sizeof *w->seen);
     if (w->seen)

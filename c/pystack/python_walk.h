@@ -47,17 +47,20 @@ struct pyusdt_walked {
 
 /* In a code object's address: the frame is the outermost of those that one call of the interpreter's C function runs.  Where `entries` were
  * asked for, behind each of these comes a pair without a code object: this bit alone, and the address of what that call keeps on its
- * own stack (from 3.12 on, else 0). */
-enum { PYUSDT_FRAME_FIRST = 1 };
+ * own stack (from 3.12 on, else 0).  Where `addresses` were asked for, a pair of PYUSDT_FRAME_ADDRESS and the frame's own address is
+ * directly behind each frame. */
+enum { PYUSDT_FRAME_FIRST = 1, PYUSDT_FRAME_ADDRESS = 4 };
 
 struct pyusdt_walker;
 
 #pragma GCC visibility push(hidden)
 
-/* frames: of a thread, at the most; tries: how often a stack is read until it holds still; entries: PYUSDT_FRAME_FIRST.  NULL: no memory. */
+/* frames: of a thread, at the most; tries: how often a stack is read until it holds still; entries: PYUSDT_FRAME_FIRST;
+ * addresses: PYUSDT_FRAME_ADDRESS.  NULL: no memory. */
 struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
                                         const struct pyusdt_python_layout *layout, uint64_t runtime,
-                                        uint32_t frames, uint32_t tries, bool entries);
+                                        uint32_t frames, uint32_t tries, bool entries,
+                                        bool addresses);
 void pyusdt_walker_free(struct pyusdt_walker *walker);
 
 /* All threads, once.  The words are the walker's, until its next walk.  0, or -errno: -ESRCH where the process has ended. */

@@ -36,12 +36,13 @@ cdef extern from "pystack/python_walk.h" nogil:
         PYUSDT_STACK_LOST
         PYUSDT_STACK_RAN
         PYUSDT_FRAME_FIRST
+        PYUSDT_FRAME_ADDRESS
 
     ctypedef struct pyusdt_walker "struct pyusdt_walker":
         pass
 
     pyusdt_walker *pyusdt_walker_new(const pyusdt_memory *memory, const pyusdt_python_layout_numbers *layout, uint64_t runtime,
-                                     uint32_t frames, uint32_t tries, bint entries)
+                                     uint32_t frames, uint32_t tries, bint entries, bint addresses)
     void pyusdt_walker_free(pyusdt_walker *walker)
     int pyusdt_walk(pyusdt_walker *walker, const uint64_t **words, size_t *n)
 
@@ -71,6 +72,7 @@ cdef extern from "pystack/ptrace_holder.h" nogil:
 STACK_GIL, STACK_MOVED, STACK_TORN = PYUSDT_STACK_GIL, PYUSDT_STACK_MOVED, PYUSDT_STACK_TORN
 STACK_CUT, STACK_LOST, STACK_RAN = PYUSDT_STACK_CUT, PYUSDT_STACK_LOST, PYUSDT_STACK_RAN
 FRAME_FIRST = PYUSDT_FRAME_FIRST
+FRAME_ADDRESS = PYUSDT_FRAME_ADDRESS
 MOST_STOPPED = PYUSDT_STOP_MAX
 HOLD_LIMIT = PYUSDT_HOLDER_LIMIT / 1000.0  # seconds
 LAYOUT_SIZE = 8 * PYUSDT_PYTHON_WORDS
@@ -139,7 +141,7 @@ cdef class Memory:
             free(buffer)
 
     def write(self, address, bytes data):
-        """Only what belongs to nobody there (attach/text_slots.py).  OSError if a part failed."""
+        """Only to undo what a debugger has written there (remote_python/remote_exec.py).  OSError if a part failed."""
         cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
         cdef int code = pyusdt_memory_write(&self.memory, where, <const char *>data, len(data))
         if code < 0:
@@ -204,18 +206,19 @@ cdef class Walker:
 
     layout: of python_layout(); runtime: the address of _PyRuntime; frames: of a thread, at most; tries:
     how often a stack is read until it does not change; entries: with the C data of each call of the
-    interpreter.
+    interpreter; addresses: with the address of each frame.
     """
 
     cdef pyusdt_walker *walker
     cdef Memory memory
 
-    def __cinit__(self, Memory memory, dict layout, uint64_t runtime, uint32_t frames, uint32_t tries, bint entries=False):
+    def __cinit__(self, Memory memory, dict layout, uint64_t runtime, uint32_t frames, uint32_t tries, bint entries=False,
+                  bint addresses=False):
         cdef pyusdt_python_layout_numbers numbers
         for i in range(PYUSDT_PYTHON_NUMBERS):
             (<uint32_t *>&numbers)[i] = layout[pyusdt_python_names[i].decode()]
         self.memory = memory
-        self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries, entries)
+        self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries, entries, addresses)
         if self.walker is NULL:
             raise ValueError("no memory, or offsets that can not be")
 

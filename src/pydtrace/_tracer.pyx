@@ -12,7 +12,6 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy, memset
 
-import errno
 import os
 import struct
 
@@ -614,6 +613,5 @@ include "_record.pxi"
 include "_formatter.pxi"
 include "_kernel.pxi"
 include "_stacks.pxi"
-include "_attach.pxi"
 include "_sparse.pxi"
 include "_block.pxi"

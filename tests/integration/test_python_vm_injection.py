@@ -321,7 +321,12 @@ def test_a_program_that_knows_nothing(pydtrace, program):
     with knowing_nothing(sys.executable, program(PAUSES)) as process:
         run = pydtrace("-n", "python$target::here:function-entry", "-p", str(process.pid))
         assert run.status == 1 and process.poll() is None, run
-    for way in ("python -m pyusdt app.py", f"pydtrace --attach -p {process.pid}"):
+    for way in (
+        "`python -m pyusdt`",
+        "PYUSDT_VM=1",
+        "pyusdt attach",
+        "docs/reference/python-vm.md",
+    ):
         assert way in run.stderr, run
 
 
@@ -331,6 +336,138 @@ def knowing_nothing(python: str, path: str):
     with harness.running([python, path]) as process:
         assert process.stdout.readline() == "ready\n"
         yield process
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_attach(other, program, version):
+    python = other(version)
+    script = "python$target::here:function-entry { @[probefunc] = count(); } python$target::here:function-entry { exit(0); }"
+    with knowing_nothing(python, program(PAUSES)) as process:
+        tracer = [*python_builds.pydtrace(python), "-q", "-n", script, "-p", str(process.pid)]
+        without = harness.run(tracer)
+        assert without.status == 1 and "pyusdt attach" in without.stderr, without
+        run = harness.run([tracer[0], *tracer[1:3], "--attach", *tracer[3:]])
+        assert (run.status, run.stderr) == (0, "") and counted(run)["here"] >= 1, run
+        again = harness.run(
+            [python, "-m", "pydtrace.cli.commands.main", "attach", str(process.pid)],
+            env={**os.environ, "PYTHONPATH": python_builds.ROOM},
+        )
+        assert (again.status, again.stdout, again.stderr) == (0, "", ""), again
+        assert process.poll() is None
+
+
+IN_C = """
+import sys, time
+print('ready', flush=True)
+time.sleep({0})  # goes on sleeping in C, whatever interrupts it
+for _ in range(10): time.sleep(0.01)
+print('pyusdt' in sys.modules, flush=True)
+for _ in range(1000): time.sleep(0.01)
+"""
+ATTACH = f"import sys; sys.path.insert(0, {python_builds.ROOM!r}); from pydtrace.cli.commands import attach; attach.PROVIDER_TIMEOUT = {{}}; attach.attach_provider(int(sys.argv[1]))"
+GIVEN = f"import sys; sys.path.insert(0, {python_builds.ROOM!r}); from pydtrace.cli.commands.attach_file import make_attach_file; print(make_attach_file())"
+
+
+def test_attach_to_a_process_that_stays_in_c(other, program):
+    """It is asked no longer when the tracer has gone, and the name that it was given is free for nobody."""
+    python = other("3.14")
+    name = harness.run([python, "-c", GIVEN]).stdout.strip()
+    with knowing_nothing(python, program(IN_C.format(2.5))) as process:
+        before = os.stat(name)
+        run = harness.run([python, "-c", ATTACH.format(0.3), str(process.pid)])
+        assert run.status == 1 and "it waits outside of Python code" in run.stderr, run
+        assert os.path.samestat(os.stat(name), before)
+        assert process.stdout.readline() == "False\n"
+        again = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
+        assert (again.status, again.stderr) == (0, "") and process.poll() is None, again
+
+
+def test_attach_by_a_tracer_that_is_killed(other, program):
+    """What the process runs then is what the tracer has asked it to."""
+    python = other("3.14")
+    with knowing_nothing(python, program(IN_C.format(2.5))) as process:
+        script = ATTACH.format(60).replace(
+            "attach.attach_provider",
+            "attach._wait_for_provider = lambda _: print(flush=True) or sys.stdin.read(); attach.attach_provider",
+        )
+        with subprocess.Popen(
+            [python, "-c", script, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as tracer:
+            assert tracer.stdout.readline() == b"\n"
+            tracer.kill()
+        assert process.stdout.readline() == "True\n"
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("package", ["pyusdt/__init__.py", "pyusdt.py", "pyusdt/other.py"])
+def test_attach_imports_nothing_from_the_current_folder(other, tmp_path, package):
+    """`python -c` searches it; whoever may write there would run code in the process."""
+    python = other("3.14")
+    (tmp_path / package).parent.mkdir(exist_ok=True)
+    (tmp_path / package).write_text("print('a stranger runs', flush=True)")
+    with harness.running([python, "-c", PAUSES + "\n"], cwd=tmp_path) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
+        assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert process.stdout.read() == ""
+
+
+def test_attach_where_other_files_have_our_names(other, program, root):
+    """A stranger in that namespace could have made them."""
+    python = other("3.14")
+    inside = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        'mount -t tmpfs none /run && exec "$@"',
+        "sh",
+        python,
+        program(PAUSES),
+    ]
+    with harness.running(inside) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = harness.run([python, "-c", ATTACH.format(5), str(process.pid)])
+        assert run.status == 1 and "sees another file as /run/pyusdt/attach-" in run.stderr, run
+        assert process.poll() is None
+
+
+def test_attach_from_another_version(other, program):
+    """It is said which pyusdt can."""
+    python = other("3.14" if MINOR != 14 else "3.15")
+    with knowing_nothing(python, program(PAUSES)) as process:
+        run = harness.run(
+            [
+                *python_builds.pydtrace(),
+                "--attach",
+                "-n",
+                "python$target:::function-entry",
+                "-p",
+                str(process.pid),
+            ]
+        )
+    assert (
+        run.status == 1
+        and f"process {process.pid}" in run.stderr
+        and "with pyusdt installed" in run.stderr
+    ), run
+
+
+@pytest.mark.skipif(MINOR >= 14, reason="host: this CPython can")
+def test_attach_before_3_14(pydtrace, program):
+    with knowing_nothing(sys.executable, program(PAUSES)) as process:
+        run = pydtrace("--attach", "-n", "python$target:::function-entry", "-p", str(process.pid))
+    assert (
+        run.status == 1
+        and f"process {process.pid} runs CPython 3.{MINOR}; attaching needs 3.14" in run.stderr
+    ), run
+    assert "python -m pyusdt" in run.stderr, run
+
+
+def test_attach_needs_a_process(pydtrace):
+    run = pydtrace("--attach", "-n", "BEGIN { exit(0); }")
+    assert run.status == 1 and "--attach is for a process that runs: it needs -p" in run.stderr, run
 
 
 # --- what the interpreter does otherwise from a version on --------------------------------------

@@ -6,6 +6,7 @@
  *   texts    names and tables of lines of endless length
  *   told     a 3.13 that tells where its objects have what: the text of a string begins before its length
  *   many     100,000 code objects, each with a table of lines of 1 MiB
+ *   values   a stack of functions with endless many variables, all of them endless lists of endless lists
  *   waits    the frame lies in memory that somebody would have to provide, and nobody does (userfaultfd)
  *   unnamed  so does the code object
  *   withheld so does all that a Python tells first
@@ -34,7 +35,8 @@ enum {
     MODULES = 944,
     FRAMES = 3000,
     STACKS = 100,
-    DEEP = 1000
+    DEEP = 1000,
+    LISTS = 100
 };
 
 const uint64_t Py_Version = 0x030c01f0;
@@ -118,6 +120,36 @@ static void build_many(void)
     }
 }
 
+/* The code object's variables: lists whose items are the other lists; their type is derived from itself. */
+static void add_variables(void)
+{
+    static uint64_t names[2048], kinds[1024], type[128], lists[LISTS][8], items[LISTS * 64];
+    static const char list_name[] = "list";
+
+    put(code, 96, names);
+    put(code, 104, kinds);
+    code[48 / 8] = 1;                    /* co_flags: CO_OPTIMIZED */
+    code[52 / 8] |= 0x7fffffffull << 32; /* co_argcount */
+    put(names, 8, type);
+    names[2] = kinds[2] = 1ull << 62;
+    for (unsigned i = 3; i < 2048; i++)
+        names[i] = at(text);
+    put(type, 8, type);
+    put(type, 24, list_name);
+    type[168 / 8] = 1 << 25; /* Py_TPFLAGS_LIST_SUBCLASS */
+    put(type, 256, type);
+    for (unsigned i = 0; i < LISTS * 64; i++)
+        items[i] = at(lists[i % LISTS]);
+    for (unsigned i = 0; i < LISTS; i++) {
+        put(lists[i], 8, type);
+        lists[i][2] = 1ull << 62;
+        put(lists[i], 24, items);
+    }
+    for (unsigned i = 0; i < FRAMES; i++)
+        for (unsigned j = 9; j < 32; j++)
+            frames[i][j] = at(lists[j]);
+}
+
 /* *word leads to memory that is not there; or a page of ours is not. */
 static int wait_forever(uint64_t *word, void *page)
 {
@@ -146,7 +178,12 @@ int main(int argc, char **argv)
     else if (strcmp(how, "circle") == 0)
         build(7, threads[0], frames[3]);
     else
-        build(strcmp(how, "long") == 0 || strcmp(how, "words") == 0 ? FRAMES : 1, NULL, NULL);
+        build(strcmp(how, "long") == 0 || strcmp(how, "words") == 0 || strcmp(how, "values") == 0
+                  ? FRAMES
+                  : 1,
+              NULL, NULL);
+    if (strcmp(how, "values") == 0)
+        add_variables();
     if (strcmp(how, "words") == 0) {
         name(1000);
         lines[2] = 5;

@@ -118,7 +118,7 @@ int main(void)
 
     if (pyusdt_python_layout(12, &layout))
         return 1;
-    walker = pyusdt_walker_new(&memory, &layout, RUNTIME, 10, 1, false);
+    walker = pyusdt_walker_new(&memory, &layout, RUNTIME, 10, 1, false, false);
     if (!walker)
         return 1;
     for (int far = 0; far < 2; far++)

@@ -41,14 +41,14 @@ def headers(python: str) -> list[str]:
     ]
 
 
-def compiled(python: str, folder) -> dict[str, int]:
+def compiled(python: str, folder, source: str = SOURCE) -> dict[str, int]:
     """{name: offset}, as its headers have it."""
     program = str(folder / "layout")
     command = [
         "gcc",
         "-w",
         *headers(python),
-        SOURCE,
+        source,
         "-o",
         program,
         "-Wl,--unresolved-symbols=ignore-all",

@@ -54,6 +54,24 @@ def test_native_frames_beside_nonsense(hostile, how):
     )
 
 
+@pytest.mark.parametrize("how", ["wild", "circle", "texts", "words"])
+def test_variables_of_nonsense(hostile, how):
+    """There are none, and soon."""
+    found, seconds = dump(hostile, how, "--locals")
+    frames = [frame for thread in found["threads"] for frame in thread["frames"]]
+    assert all(frame["variables"] == [] for frame in frames) and seconds < 20
+
+
+def test_endless_variables_of_endless_lists(hostile):
+    """What is over the budget is not read, which is said, and nothing of it is shown without end."""
+    with harness.started([hostile, "values"]) as subject:
+        began = time.monotonic()
+        run = harness.pyusdt("dump", "--locals", "--items", 10000, "--depth", 16, subject.pid)
+        assert (run.returncode, run.stderr) == (0, "") and time.monotonic() - began < 30
+    assert "(there was no room for its variables)" in run.stdout
+    assert len(run.stdout) < 5 * MAX_NAME_CHARACTERS
+
+
 def test_wild_pointers(hostile):
     found, _ = dump(hostile, "wild")
     assert (

@@ -62,8 +62,8 @@ def _link_sources() -> None:
 
 
 @functools.cache
-def build(python: str, only_core: bool = False) -> None:
-    """The extensions for an interpreter, in ROOM.  only_core: what a traced program needs."""
+def build(python: str) -> None:
+    """The extensions for an interpreter, in ROOM."""
     os.makedirs(ROOM, exist_ok=True)
     with open(os.path.join(ROOM, ".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -85,11 +85,7 @@ def build(python: str, only_core: bool = False) -> None:
                 ),
             ],
             cwd=harness.ROOT,
-            env={
-                **os.environ,
-                "PYTHONPATH": tools,
-                **({"PYUSDT_ONLY_CORE": "1"} if only_core else {}),
-            },
+            env={**os.environ, "PYTHONPATH": tools},
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

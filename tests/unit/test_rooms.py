@@ -90,14 +90,6 @@ PYTHON = {
         "pydtrace.untrusted",
         "pydtrace.unwind",
     ),
-    "pydtrace.attach": (
-        "pydtrace._tracer",
-        "pydtrace.process",
-        "pydtrace.remote_python",
-        "pydtrace.suggestions",
-        "pydtrace.symbols",
-        "pydtrace.untrusted",
-    ),
     "pyusdt.__init__": ("pyusdt._core", "pyusdt.instrument", "pyusdt.vm"),
     "pydtrace.profile": (
         "pydtrace.process",
@@ -220,7 +212,6 @@ PYTHON = {
     ),
     "pydtrace.cli": (
         "pydtrace._tracer",
-        "pydtrace.attach",
         "pydtrace.cli.parsing",
         "pydtrace.debug_log",
         "pydtrace.dlang",
@@ -261,7 +252,6 @@ C = {
     "bpf": ("generated", "shared"),
     "format": ("generated", "shared"),
     "pystack": (),
-    "attach": ("pystack",),
     "events": ("generated", "shared"),
     "discovery": ("shared",),
     "session": ("discovery", "events", "generated", "shared"),

@@ -14,6 +14,7 @@ from contextlib import closing
 from pydtrace.process import maps
 from pydtrace.symbols import elf
 
+from .code_objects import LocatedFrame
 from .remote_modules import RemoteModules
 from .remote_objects import RemoteObjects
 
@@ -305,7 +306,8 @@ class AsyncioTasks:
                 frame = self._frame_address(at)
                 if not frame:
                     return frames, None
-                frames.append(self._codes.read_frame(*self._read_position(frame)))
+                code, instr = self._read_position(frame)
+                frames.append(LocatedFrame(self._codes.read_frame(code, instr), frame, instr))
                 self._left -= 1
                 at = 0 if self._is_executing(at, frame) else self._find_awaited(frame)
                 if not at:

@@ -16,6 +16,7 @@ from .remote_python import unpack_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .frame_variables import FrameVariables
     from .remote_python import RemotePython
 
 LONGEST = 1000  # characters
@@ -46,6 +47,17 @@ class Frame:
         )
 
     __hash__ = None  # type: ignore[assignment]  # mypy wants a method
+
+
+class LocatedFrame(Frame):
+    """A frame whose variables can be read: address: its own; instr: its position when the stack was read."""
+
+    __slots__ = ("address", "instr", "variables")
+
+    def __init__(self, frame: Frame, address: int, instr: int) -> None:
+        super().__init__(frame.name, frame.file, frame.line, frame.code)
+        self.address, self.instr = address, instr
+        self.variables: FrameVariables | None = None  # None: not read
 
 
 class _Code:

@@ -15,6 +15,7 @@ from pydtrace import _tracer
 from pydtrace.process import proc_threads
 from pydtrace.unwind.thread_capture import ThreadCapture
 
+from .code_objects import LocatedFrame
 from .remote_python import StackReadError, make_read_error
 
 TYPE_CHECKING = False
@@ -85,7 +86,7 @@ class RawThread:
     def code_addresses(self) -> set[int]:
         """Addresses of its code objects, each once."""
         found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
-        return found - {0, _INTERPRETER}
+        return found - {0, _INTERPRETER, _tracer.FRAME_ADDRESS}
 
     def read_frames(self, codes: CodeObjects) -> list[Frame]:
         """[Frame], innermost first."""
@@ -94,12 +95,17 @@ class RawThread:
     def read_calls(self, codes: CodeObjects) -> list[tuple[list[Frame], int]]:
         """[([Frame] that one call of the interpreter's C function runs, the address of what that keeps on its stack or 0)], where the walker
         was asked for entries."""
-        found, frames = [], []
+        found: list[tuple[list[Frame], int]] = []
+        frames: list[Frame] = []
+        instr = 0
         for code, where in struct.iter_unpack("=QQ", self.stack):
             if code == _INTERPRETER:
                 frames.append(codes.interpreter_frame(where))
+            elif code == _tracer.FRAME_ADDRESS:
+                frames[-1] = LocatedFrame(frames[-1], where, instr)
             elif code != _tracer.FRAME_FIRST:
                 frames.append(codes.read_frame(code & ~_tracer.FRAME_FIRST, where))
+                instr = where
             else:
                 found.append((frames, where))
                 frames = []

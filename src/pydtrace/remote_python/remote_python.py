@@ -128,8 +128,7 @@ def _read_symbols(path: str, status: os.stat_result) -> _RuntimeSymbols:
 
 
 class RemotePython:
-    """memory: _tracer.Memory; runtime: address of _PyRuntime; file: the mapping of the file that has it; layout: {name: offset}, "minor" of
-    3.minor among them."""
+    """memory: _tracer.Memory; runtime: address of _PyRuntime; layout: {name: offset}, "minor" of 3.minor among them."""
 
     def __init__(self, pid: int, must_run: bool = True) -> None:
         """begun: it has to run already."""
@@ -139,8 +138,8 @@ class RemotePython:
             self.read_maps()
         except OSError as error:
             raise make_read_error(pid, error) from None
-        self.file, self.runtime, version = self._find_runtime()
-        self.layout = self._read_layout(self.file, version)
+        file, self.runtime, version = self._find_runtime()
+        self.layout = self._read_layout(file, version)
         if must_run:
             self.check_running()
 
@@ -161,10 +160,15 @@ class RemotePython:
                 f"process {self.pid}: its Python has not started yet, or has ended"
             )
 
-    def make_walker(self, frames: int, tries: int, entries: bool = False) -> Walker:
-        """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs."""
+    def make_walker(
+        self, frames: int, tries: int, entries: bool = False, addresses: bool = False
+    ) -> Walker:
+        """A _tracer.Walker of its threads.  entries: with what Raw.entries() needs; addresses: of
+        frames, for frame_locals.py."""
         try:
-            return _tracer.Walker(self.memory, self.layout, self.runtime, frames, tries, entries)
+            return _tracer.Walker(
+                self.memory, self.layout, self.runtime, frames, tries, entries, addresses
+            )
         except ValueError as error:
             raise StackReadError(
                 f"process {self.pid}: its Python's memory holds impossible values: {error}"

@@ -15,18 +15,24 @@ from pydtrace._tracer import Memory
 from pydtrace.process import proc_threads
 from pydtrace.remote_python import native_dump, python_threads
 from pydtrace.remote_python.asyncio_tasks import AsyncioTasks
-from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.code_objects import CodeObjects, LocatedFrame
 from pydtrace.remote_python.deadlocks import LockReader, find_cycles
+from pydtrace.remote_python.frame_variables import FrameVariablesReader
 from pydtrace.remote_python.remote_python import (
     PythonNotFound,
     RemotePython,
     StackReadError,
     make_read_error,
 )
+from pydtrace.remote_python.remote_values import ValueLimits
+from pydtrace.remote_python.secret_names import SecretNames, read_veto
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.watchdog import watchdog
 from pydtrace.unwind.native_unwinder import NativeFrame
+
+from .dump_values import encode_variables, format_variables
+from .stack_options import LOCALS_LIMITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,11 +66,47 @@ _OUTER_MARKS = ("cut", "left out")  # said where the frames are that are not the
 Process = namedtuple("Process", ("pid", "minor", "waiting"))
 
 
+class VariableOptions:
+    """How variables are read.  limits: ValueLimits; redacted: patterns of further names; are_secrets_shown: those on the list are, too."""
+
+    __slots__ = ("are_secrets_shown", "limits", "redacted")
+
+    def __init__(
+        self, limits: ValueLimits, redacted: list[str], are_secrets_shown: bool = False
+    ) -> None:
+        self.limits, self.redacted = limits, redacted
+        self.are_secrets_shown = are_secrets_shown
+
+    def make_reader(self, python: RemotePython) -> FrameVariablesReader:
+        try:
+            veto = read_veto(python.pid)
+        except OSError as error:
+            raise make_read_error(python.pid, error) from None
+        secrets = SecretNames(self.redacted, veto, self.are_secrets_shown)
+        return FrameVariablesReader(python, secrets, self.limits)
+
+
+def make_variable_options(options: Namespace) -> VariableOptions:
+    """Of parsed options with --locals.  A variable has room for 100 values, or for three times the items that are asked for."""
+    limits = ValueLimits(
+        **{
+            name: default if getattr(options, name) is None else getattr(options, name)
+            for name, _, default, _ in LOCALS_LIMITS
+        }
+    )
+    limits.nodes = max(limits.nodes, 3 * limits.items)
+    return VariableOptions(limits, options.redact or [], options.secrets)
+
+
 def read_process(
-    pid: int, frames: int, native: bool = False, stop: bool = True
+    pid: int,
+    frames: int,
+    native: bool = False,
+    stop: bool = True,
+    variables: VariableOptions | None = None,
 ) -> tuple[Process, list[Any], list[Any]]:
     """(Process, [Thread], [AsyncTask]); frames: how many of a stack at the most; native: with native frames, of any process;
-    stop: a thread whose stack does not hold still is stopped while it is read.  Raises NoStacks."""
+    stop: a thread whose stack does not hold still is stopped while it is read; variables: None: they are not read.  Raises NoStacks."""
     with watchdog(f"pyusdt: process {pid} does not let its memory be read: gave up"):
         try:
             python = RemotePython(pid)
@@ -73,13 +115,18 @@ def read_process(
                 raise PythonNotFound(f"{error}; {_OTHER_PROCESSES_HINT}") from None
             return Process(pid, None, {}), _native_threads(pid), []
         codes = CodeObjects(python)
-        walker = python.make_walker(frames, _ATTEMPTS, native)
+        reader = variables.make_reader(python) if variables else None
+        walker = python.make_walker(frames, _ATTEMPTS, native, reader is not None)
         threads = (
             native_dump.dump_threads(pid, python.memory, python, codes, walker)
             if native
             else python_threads.read_threads(python, walker, codes, stop)
         )
+        if reader:
+            _read_variables(reader, threads)
         tasks = AsyncioTasks(python, codes).read_all(threads)
+        if reader:
+            _read_variables(reader, tasks)
         waiting = LockReader(python, codes).find_waiting(threads)
         names = ThreadNames(python, codes)
         for thread in threads:
@@ -87,6 +134,11 @@ def read_process(
         python.check_running()
         truncate_frames([*threads, *tasks])
         return Process(pid, python.layout["minor"], waiting), threads, tasks
+
+
+def _read_variables(reader: FrameVariablesReader, listed: list[Any]) -> None:
+    for each in listed:
+        reader.read_frames(each.frames)
 
 
 def read_processes(
@@ -102,7 +154,9 @@ def read_processes(
     )
     for pid in dict.fromkeys([*asked, *found]):
         try:
-            yield read_process(pid, options.frames, options.native, not options.no_stop)
+            yield read_process(
+                pid, options.frames, options.native, not options.no_stop, options.variables
+            )
         except StackReadError as error:
             if pid in asked:
                 yield error
@@ -156,7 +210,9 @@ def format_frame(frame: Any) -> str:
     if not frame.file:
         return f"    {escape_for_terminal(frame.name)}\n"
     line = f":{frame.line}" if frame.line is not None else ""
-    return f"    {escape_for_terminal(frame.name)} ({escape_for_terminal(frame.file)}{line})\n"
+    head = f"    {escape_for_terminal(frame.name)} ({escape_for_terminal(frame.file)}{line})\n"
+    variables = frame.variables if isinstance(frame, LocatedFrame) else None
+    return head + format_variables(variables) if variables else head
 
 
 def format_thread(thread: Any, waiting: dict[int, int]) -> str:
@@ -259,7 +315,15 @@ def format_process(process: Process, threads: list[Any], tasks: list[Any]) -> st
 
 def encode_frame(frame: Any) -> dict[str, Any]:
     of_c = {"address": frame.address} if isinstance(frame, NativeFrame) else {}
-    return {"function": frame.name, "file": frame.file, "line": frame.line, **of_c}
+    found = frame.variables if isinstance(frame, LocatedFrame) else None
+    variables = encode_variables(found) if found else {}
+    return {
+        "function": frame.name,
+        "file": frame.file,
+        "line": frame.line,
+        **of_c,
+        **variables,
+    }
 
 
 def encode_thread(thread: Any, waiting: dict[int, int]) -> dict[str, Any]:

@@ -17,6 +17,13 @@ MAX_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/pystack/python_walk.h
 MAX_HZ = 1000
 MAX_SECONDS = 7 * 24 * 3600
 
+# of --locals: (option, most, default, words of the help)
+LOCALS_LIMITS = (
+    ("depth", 16, 2, "how many levels of values in values"),
+    ("items", 10_000, 10, "how many items of a list, a dict, an instance"),
+    ("characters", 100_000, 120, "how many characters of a text, digits of a number"),
+)
+
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
@@ -82,6 +89,43 @@ def add_dump_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="an object of JSON in a line for each process"
     )
+    _add_locals_options(parser)
+
+
+def _add_locals_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--locals",
+        action="store_true",
+        help="with the arguments and local variables of each function; no code of the process runs",
+    )
+    for name, most, default, words in LOCALS_LIMITS:
+        parser.add_argument(
+            f"--{name}",
+            type=bounded_integer(most),
+            metavar="N",
+            help=f"of --locals: {words}; default: {default}",
+        )
+    parser.add_argument(
+        "--redact",
+        action="append",
+        metavar="NAME",
+        help="of --locals: hide the values of these names, too, as a pattern: '*card*'",
+    )
+    parser.add_argument(
+        "--secrets",
+        action="store_true",
+        help="of --locals: show passwords, tokens and keys; PYUSDT_REDACT of the process stays hidden",
+    )
+
+
+def check_locals_options(options: argparse.Namespace) -> str | None:
+    """What is wrong with them, or None."""
+    if not options.locals:
+        given = [name for name, _, _, _ in LOCALS_LIMITS if getattr(options, name) is not None]
+        given += [name for name in ("redact", "secrets") if getattr(options, name)]
+        if given:
+            return f"--{given[0]} needs --locals"
+    return None
 
 
 def add_profile_options(parser: argparse.ArgumentParser) -> None:
