@@ -10,7 +10,7 @@ A block's language says what it is, with the comment before it (`<!-- root -->`)
     python      a whole program
                 With "test": a module of tests, which pytest runs
     py          a signature or example that docs/make_api.py took from the code
-    d           a D script that compiles
+    d           a D script that compiles; with "error": one that does not, and `text` is the message; docs/make_errors.py ran it
     erlang      an escript, or what its main/1 does, in a node that has the application on its path
     sh          set-up, which the tests do not repeat, since it is what they run in: `make` with targets that exist, or
                 entering .venv
@@ -194,6 +194,10 @@ def check_generated(block: Block, path: str) -> None:
     assert block.page == "docs/reference/api-reference.md"
 
 
+def check_error(block: Block, path: str) -> None:
+    assert block.page == "docs/reference/errors.md"  # tests/unit/docs/test_make_errors.py runs it
+
+
 def check_dockerfile(block: Block, path: str) -> None:
     for line in block.text.splitlines():
         instruction, _, rest = line.partition(" ")
@@ -225,6 +229,8 @@ CHECKS = {
     "python test": check_python_test,
     "py": check_generated,
     "d": check_d,
+    "d error": check_error,
+    "text": check_error,
     "dockerfile": check_dockerfile,
     "yaml": check_yaml,
     "erlang": check_erlang,

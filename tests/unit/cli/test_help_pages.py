@@ -133,7 +133,7 @@ def test_messages_name_topics_instead_of_files():
 
 
 def test_topics_that_are_named_exist():
-    known = set(help_pages.topics()) | {"TOPIC", "D_TAG", "errors"}
+    known = set(help_pages.topics()) | {"TOPIC", "D_TAG"}
     files = [
         *sources(),
         *(path for folder in ("c", "erlang_nif") for path in Path(ROOT, folder).rglob("*.[che]*")),
