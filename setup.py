@@ -6,6 +6,7 @@ Everything else about the package stands in pyproject.toml.  In the environment:
     PYUSDT_COVERAGE=1           gcov's instrumentation
     PYUSDT_REQUIRE_PROBES=1     fail where USDT probe sites can not be built, instead of going without
     PYUSDT_NO_PROBES=1          go without; the embedded engine works regardless
+    PYUSDT_ONLY_CORE=1          pyusdt._core alone, which is what a traced program needs
     PYUSDT_SITES=dtrace         on Linux: sites by dtrace(1), as macOS, FreeBSD and illumos have them (c/generators/build_sites.py)
     DTRACE=PATH                 the dtrace that makes them
 """
@@ -36,6 +37,7 @@ TRACER = [
     "recording",
     "kernel",
     "pystack",
+    "attach",
     "bpf",
     "bpf/helpers",
     "format",
@@ -135,9 +137,9 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
             **common,
         )
     ]
-    made.append(
-        Extension("pydtrace._tracer", ["src/pydtrace/_tracer.pyx", *core_files(TRACER)], **common)
-    )
+    if not on("PYUSDT_ONLY_CORE"):
+        tracer = ["src/pydtrace/_tracer.pyx", *core_files(TRACER)]
+        made.append(Extension("pydtrace._tracer", tracer, **common))
     return made
 
 

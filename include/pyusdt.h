@@ -138,6 +138,9 @@ uint32_t pyusdt_demand(unsigned probe);
  * the next session. */
 void pyusdt_let_go(void);
 
+/* How many sessions want events of this process. */
+unsigned pyusdt_count_sessions(void);
+
 /* Offers the event to each session that wants it. A session that has attached since
  * pyusdt_demand(), and reads what is `missing`, counts it as a drop. */
 void pyusdt_fire(unsigned probe, const struct pyusdt_args *args);

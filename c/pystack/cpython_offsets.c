@@ -15,6 +15,9 @@ const char *const pyusdt_python_names[PYUSDT_PYTHON_NUMBERS] = {"minor",
     .bytes_size = 16, .bytes_data = 32, .dict_keys = 32, .dict_values = 40, .set_mask = 32, \
     .set_table = 40, .weakref_object = 16
 #define OLD_TEXTS .unicode_ascii_data = 48, .unicode_data = 72
+#define OLD_RING \
+    .ring_todo = 8, .ring_calls = 16, .ring_first = 528, .ring_last = 532, .ring_entries = 32, \
+    .ring_entry = 16
 
 /* Debian's 3.11.2 and 3.11.7 agree, and so do the earlier patch releases that other samplers know. */
 static const struct pyusdt_python_layout known[] = {
@@ -43,7 +46,14 @@ static const struct pyusdt_python_layout known[] = {
      .task_coro = 152,
      .generator_frame = 16,
      OLD_OBJECTS,
-     OLD_TEXTS},
+     OLD_TEXTS,
+     .runtime_finalizing = 16,
+     .runtime_main = 40,
+     .runtime_main_thread = 72,
+     .interp_finalizing = 56,
+     .interp_breaker = 72,
+     .interp_ring = 80,
+     OLD_RING},
     {.minor = 10,
      .runtime_interpreters = 32,
      .runtime_gil = 352,
@@ -70,7 +80,14 @@ static const struct pyusdt_python_layout known[] = {
      .task_coro = 160,
      .generator_frame = 16,
      OLD_OBJECTS,
-     OLD_TEXTS},
+     OLD_TEXTS,
+     .runtime_finalizing = 16,
+     .runtime_main = 40,
+     .runtime_main_thread = 72,
+     .interp_finalizing = 56,
+     .interp_breaker = 68,
+     .interp_ring = 80,
+     OLD_RING},
     {.minor = 11,
      .runtime_interpreters = 40,
      .runtime_gil = 360,
@@ -103,7 +120,14 @@ static const struct pyusdt_python_layout known[] = {
      .task_coro = 136,
      .generator_frame = 80,
      OLD_OBJECTS,
-     OLD_TEXTS},
+     OLD_TEXTS,
+     .runtime_finalizing = 24,
+     .runtime_main = 48,
+     .runtime_main_thread = 80,
+     .interp_finalizing = 84,
+     .interp_breaker = 100,
+     .interp_ring = 112,
+     OLD_RING},
     {.minor = 12,
      .runtime_interpreters = 40,
      .interp_id = 8,
@@ -136,7 +160,20 @@ static const struct pyusdt_python_layout known[] = {
      .generator_frame = 72,
      OLD_OBJECTS,
      .unicode_ascii_data = 40,
-     .unicode_data = 56},
+     .unicode_data = 56,
+     .runtime_finalizing = 24,
+     .runtime_main = 48,
+     .runtime_main_thread = 64,
+     .interp_finalizing = 44,
+     .interp_breaker = 368,
+     .interp_ring = 400,
+     .ring_lock = 8,
+     .ring_todo = 16,
+     .ring_calls = 24,
+     .ring_first = 536,
+     .ring_last = 540,
+     .ring_entries = 32,
+     .ring_entry = 16},
 };
 
 int pyusdt_python_layout(uint32_t minor, struct pyusdt_python_layout *out)
@@ -172,6 +209,7 @@ static const struct debug_word {
             __VA_ARGS__ \
         } \
     }
+    TOLD(runtime_finalizing, 4, 4, 4),
     TOLD(runtime_interpreters, 5, 5, 5),
     TOLD(interp_id, 7, 7, 7),
     TOLD(interp_next, 8, 8, 8),
@@ -238,6 +276,24 @@ static void fill_objects(struct pyusdt_python_layout *layout)
     }
 }
 
+/* Nor are these among the words.  They are the same in builds with and without the GIL. */
+static void fill_ring(struct pyusdt_python_layout *layout)
+{
+    layout->runtime_main = layout->runtime_interpreters + 8;
+    layout->runtime_main_thread = layout->runtime_interpreters + 24;
+    layout->interp_finalizing = layout->interp_id + (layout->minor == 13 ? 48 : 40);
+    layout->thread_breaker = 24;
+    layout->interp_ring = 32;
+    layout->ring_lock = 8;
+    layout->ring_todo = 12;
+    layout->ring_max = 16;
+    layout->ring_calls = 24;
+    layout->ring_entries = 300;
+    layout->ring_entry = 24;
+    layout->ring_first = 7224;
+    layout->ring_last = 7228;
+}
+
 /* The words have the offsets of a lock that lies in the interpreter itself, which may use another's. */
 static int from_lock(struct pyusdt_python_layout *layout, uint64_t lock)
 {
@@ -277,6 +333,7 @@ int pyusdt_python_layout_told(const uint64_t *words, struct pyusdt_python_layout
         *field_of(out, debug_words[i].field) = (uint32_t)value;
     }
     fill_objects(out);
+    fill_ring(out);
     return from_thread(out, words) != 0
                ? -ERANGE
                : from_lock(out, words[which ? GIL_RUNTIME_14 : GIL_RUNTIME_13]);

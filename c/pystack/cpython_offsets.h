@@ -1,5 +1,6 @@
 /*
- * The one table of offsets in CPython's structures, for walking an interpreter from outside.
+ * The one table of offsets in CPython's structures, for walking an interpreter from outside and for
+ * attaching to it.
  *
  * - Up to 3.12 the version gives the offsets; from 3.13 on the interpreter's own words do
  *   (_Py_DebugOffsets), which are untrusted beyond PYUSDT_PYTHON_FARTHEST. An unknown version has
@@ -66,8 +67,23 @@
     FIELD(set_mask) \
     FIELD(set_table) \
     FIELD(weakref_object) \
-    FIELD(generator_frame) /* up to 3.10 a pointer to it, then the frame itself */ \
-    FIELD(task_coro)       /* of asyncio's Task; from 3.14 on its module has the offset */
+    FIELD(generator_frame)     /* up to 3.10 a pointer to it, then the frame itself */ \
+    FIELD(task_coro)           /* of asyncio's Task; from 3.14 on its module has the offset */ \
+    FIELD(runtime_finalizing)  /* pointer to the thread that ends the interpreter */ \
+    FIELD(runtime_main)        /* pointer to the main interpreter */ \
+    FIELD(runtime_main_thread) /* pthread_self() of the main thread */ \
+    FIELD(interp_finalizing)   /* an int */ \
+    FIELD(interp_breaker)      /* an int, up to 3.12 */ \
+    FIELD(thread_breaker)      /* a word of bits, from 3.13 on */ \
+    FIELD(interp_ring)         /* the pending calls, in which the next ones are */ \
+    FIELD(ring_lock)           /* pointer to a semaphore; from 3.13 on a byte */ \
+    FIELD(ring_todo)           /* whether there are calls; from 3.13 on how many */ \
+    FIELD(ring_max)            /* how many there may be, from 3.13 on */ \
+    FIELD(ring_calls) \
+    FIELD(ring_first) \
+    FIELD(ring_last)    /* behind the last one */ \
+    FIELD(ring_entries) /* no offset, but a number */ \
+    FIELD(ring_entry)   /* the size of one */
 
 struct pyusdt_python_layout {
     uint32_t minor; /* of 3.minor */

@@ -44,7 +44,7 @@ int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
 /* 0 if all of it could be read. */
 int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, void *to, size_t size);
 
-/* 0 if all of it could be written; only to take back what a debugger has written there. */
+/* 0 if all of it could be written; for c/attach/, which says what. */
 int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from,
                         size_t size);
 

@@ -541,6 +541,15 @@ void pyusdt_let_go(void)
     }
 }
 
+unsigned pyusdt_count_sessions(void)
+{
+    unsigned n = 0;
+
+    for (unsigned number = 0; pyusdt_core.ctl && number < PYUSDT_MAX_SESSIONS; number++)
+        n += atomic_load(&pyusdt_ctl_slot(number)->wanted) != 0;
+    return n;
+}
+
 void pyusdt_slot_count_drop(unsigned number, uint64_t wanted)
 {
     struct pyusdt_ctl_slot *shared = pyusdt_ctl_slot(number);

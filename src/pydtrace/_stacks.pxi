@@ -141,7 +141,7 @@ cdef class Memory:
             free(buffer)
 
     def write(self, address, bytes data):
-        """Only to undo what a debugger has written there (remote_python/remote_exec.py).  OSError if a part failed."""
+        """Only what belongs to nobody there (attach/text_slots.py).  OSError if a part failed."""
         cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
         cdef int code = pyusdt_memory_write(&self.memory, where, <const char *>data, len(data))
         if code < 0:

@@ -19,6 +19,17 @@ FRAME_TARGETS: int
 HAS_PLACES: int
 HOLD_LIMIT: float
 LAYOUT_SIZE: int
+SLOT_SIZE: int
+SLOT_REPORT: int
+MOST_SLOTS: int
+RING_DONE: int
+RING_LOCKED: int
+RING_FULL: int
+RING_NO_SLOT: int
+RING_FINALIZING: int
+RING_MISFIT: int
+RING_GONE: int
+RING_FAILED: int
 LONGEST_SLEEP: int
 MOST_STOPPED: int
 SHORTEST_SLEEP: int
@@ -66,6 +77,24 @@ def stop_threads(
 def continue_threads(tids: Iterable[int]) -> set[int]: ...
 def find_holder() -> int: ...
 def leave_control_groups() -> None: ...
+
+class RingEntry:
+    slot: int
+    slots: list[int]
+    def __init__(
+        self,
+        memory: Memory,
+        layout: dict[str, int],
+        runtime: int,
+        function: int,
+        slots: Sequence[int],
+    ) -> None: ...
+    def put(
+        self, limit: int, slot: int, text: bytes
+    ) -> tuple[int, int, str, int, float, tuple[int, str]]: ...
+    def mend(self, limit: int) -> tuple[int, int, str, int, float, tuple[int, str]]: ...
+    def withdraw(self, limit: int) -> tuple[int, int, str, int, float, tuple[int, str]]: ...
+    def waits(self) -> bool | None: ...
 
 class VM:
     def __init__(self, maps: Iterable[tuple[Any, ...]]) -> None: ...

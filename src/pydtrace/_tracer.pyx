@@ -12,6 +12,7 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy, memset
 
+import errno
 import os
 import struct
 
@@ -613,5 +614,6 @@ include "_record.pxi"
 include "_formatter.pxi"
 include "_kernel.pxi"
 include "_stacks.pxi"
+include "_attach.pxi"
 include "_sparse.pxi"
 include "_block.pxi"

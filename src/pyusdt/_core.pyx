@@ -23,6 +23,11 @@ def unpublish() -> None:
     pyusdt_unpublish()
 
 
+def publish_again() -> None:
+    """Make the process traceable again after unpublish()."""
+    publish()
+
+
 def publish_forked() -> None:
     """Make a forked child traceable now, instead of when it fires for the first time."""
     pyusdt_demand(0)

@@ -30,6 +30,13 @@ def call_when_imported(
         sys.meta_path.insert(0, _finder)
 
 
+def forget_callback(name: str) -> None:
+    """Nothing is called any more for this module."""
+    _waiting.pop(name, None)
+    if not _waiting and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+
+
 def _observe_loader(spec: Any) -> None:
     """Its loader calls back after it has run the module.  A loader is an object for one module; a class is left unchanged."""
     loader, run = spec.loader, spec.loader.exec_module

@@ -144,9 +144,39 @@ static void show_objects(void)
 #endif
 }
 
+/* What attaching needs. */
+static void show_pending_calls(void)
+{
+    typedef struct _pending_calls Ring;
+    Ring *ring = NULL;
+
+    SHOW(runtime_finalizing, Runtime, _finalizing);
+    SHOW(runtime_main, Runtime, interpreters.main);
+    SHOW(runtime_main_thread, Runtime, main_thread);
+    SHOW(interp_finalizing, Interpreter, finalizing);
+    SHOW(interp_ring, Interpreter, ceval.pending);
+    SHOW(ring_calls, Ring, calls);
+    SHOW(ring_first, Ring, first);
+#if PY_VERSION_HEX >= 0x030d0000
+    SHOW(thread_breaker, Thread, eval_breaker);
+    SHOW(ring_lock, Ring, mutex);
+    SHOW(ring_todo, Ring, npending);
+    SHOW(ring_max, Ring, max);
+    SHOW(ring_last, Ring, next);
+#else
+    SHOW(interp_breaker, Interpreter, ceval.eval_breaker);
+    SHOW(ring_lock, Ring, lock);
+    SHOW(ring_todo, Ring, calls_to_do);
+    SHOW(ring_last, Ring, last);
+#endif
+    printf("ring_entries %zu\nring_entry %zu\n", sizeof ring->calls / sizeof *ring->calls,
+           sizeof *ring->calls);
+}
+
 int main(void)
 {
     printf("minor %d\n", PY_MINOR_VERSION);
+    show_pending_calls();
     show_interpreter();
     show_thread();
     show_frame();

@@ -62,8 +62,8 @@ def _link_sources() -> None:
 
 
 @functools.cache
-def build(python: str) -> None:
-    """The extensions for an interpreter, in ROOM."""
+def build(python: str, only_core: bool = False) -> None:
+    """The extensions for an interpreter, in ROOM.  only_core: what a traced program needs."""
     os.makedirs(ROOM, exist_ok=True)
     with open(os.path.join(ROOM, ".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -85,7 +85,11 @@ def build(python: str) -> None:
                 ),
             ],
             cwd=harness.ROOT,
-            env={**os.environ, "PYTHONPATH": tools},
+            env={
+                **os.environ,
+                "PYTHONPATH": tools,
+                **({"PYUSDT_ONLY_CORE": "1"} if only_core else {}),
+            },
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

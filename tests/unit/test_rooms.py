@@ -90,6 +90,14 @@ PYTHON = {
         "pydtrace.untrusted",
         "pydtrace.unwind",
     ),
+    "pydtrace.attach": (
+        "pydtrace._tracer",
+        "pydtrace.process",
+        "pydtrace.remote_python",
+        "pydtrace.suggestions",
+        "pydtrace.symbols",
+        "pydtrace.untrusted",
+    ),
     "pyusdt.__init__": ("pyusdt._core", "pyusdt.instrument", "pyusdt.vm"),
     "pydtrace.profile": (
         "pydtrace.process",
@@ -212,6 +220,7 @@ PYTHON = {
     ),
     "pydtrace.cli": (
         "pydtrace._tracer",
+        "pydtrace.attach",
         "pydtrace.cli.parsing",
         "pydtrace.debug_log",
         "pydtrace.dlang",
@@ -252,6 +261,7 @@ C = {
     "bpf": ("generated", "shared"),
     "format": ("generated", "shared"),
     "pystack": (),
+    "attach": ("pystack",),
     "events": ("generated", "shared"),
     "discovery": ("shared",),
     "session": ("discovery", "events", "generated", "shared"),

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ATTACH_SINCE = 14  # minor version of CPython that has sys.remote_exec
+ATTACH_SINCE = 10  # minor version of CPython that can be attached to
 _START = "start it with: python -m pyusdt app.py"
 
 
@@ -20,10 +20,7 @@ def advise_start(pid: int) -> str:
 def advise_attach(pids: Sequence[int]) -> str:
     """For running processes without the provider python."""
     pid = pids[0] if len(pids) == 1 else "PID"
-    return (
-        f"pyusdt attach {pid} adds the provider python (CPython 3.{ATTACH_SINCE} and later), or {_START};"
-        f" without either: pyusdt profile {pid}"
-    )
+    return f"--attach brings the provider python into a program that runs: pydtrace --attach -p {pid}; or {_START}"
 
 
 def advise_command() -> str:

@@ -128,7 +128,8 @@ def _read_symbols(path: str, status: os.stat_result) -> _RuntimeSymbols:
 
 
 class RemotePython:
-    """memory: _tracer.Memory; runtime: address of _PyRuntime; layout: {name: offset}, "minor" of 3.minor among them."""
+    """memory: _tracer.Memory; runtime: address of _PyRuntime; file: the mapping of the file that has it; layout: {name: offset}, "minor" of
+    3.minor among them."""
 
     def __init__(self, pid: int, must_run: bool = True) -> None:
         """begun: it has to run already."""
@@ -138,8 +139,8 @@ class RemotePython:
             self.read_maps()
         except OSError as error:
             raise make_read_error(pid, error) from None
-        file, self.runtime, version = self._find_runtime()
-        self.layout = self._read_layout(file, version)
+        self.file, self.runtime, version = self._find_runtime()
+        self.layout = self._read_layout(self.file, version)
         if must_run:
             self.check_running()
 

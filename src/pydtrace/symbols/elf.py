@@ -62,12 +62,14 @@ class BadFile(Exception):
 
 
 class Segment:
-    """A part of a file that is loaded.  address: as linked; size: bytes in the file; flags: EXECUTES, WRITES."""
+    """A part of a file that is loaded.  address: as linked; size: bytes in the file; flags: EXECUTES, WRITES; room: bytes in memory, those
+    that the file has no content for among them."""
 
-    __slots__ = ("address", "offset", "size", "flags")
+    __slots__ = ("address", "offset", "size", "flags", "room")
 
-    def __init__(self, address: int, offset: int, size: int, flags: int) -> None:
+    def __init__(self, address: int, offset: int, size: int, flags: int, room: int = 0) -> None:
         self.address, self.offset, self.size, self.flags = address, offset, size, flags
+        self.room = max(size, room)
 
 
 EXECUTES, WRITES = 1, 2
@@ -194,7 +196,9 @@ class ElfFile:
         self._count, self._names = sections, names
         self.shared = kind == 3
         rows = self._read_rows(_SEGMENT, segments, n) if n else []
-        self.segments = [Segment(row[3], row[2], row[5], row[1]) for row in rows if row[0] == _LOAD]
+        self.segments = [
+            Segment(row[3], row[2], row[5], row[1], row[6]) for row in rows if row[0] == _LOAD
+        ]
         thread_local = next(
             ((row[6], row[7]) for row in rows if row[0] == _THREAD_LOCAL), (0, 1)
         )  # size in memory, alignment

@@ -18,6 +18,7 @@ import threading  # noqa: F401 - the probes of threads are in it, whoever import
 
 from pyusdt._core import (
     vm_inject_children,
+    vm_is_first,
     vm_missing_parts,
     vm_pause,
     vm_probes,
@@ -28,26 +29,44 @@ from pyusdt._core import (
     vm_stop,
 )
 
-from .single_thread_calls import paused, wrap_calls
+from .single_thread_calls import paused, unwrap_calls, wrap_calls
 
 __all__ = ["disable", "enable", "enable_as_asked", "paused", "probes", "sites", "trouble"]
 
 _registered = False
 
 
-def enable(*, audit: bool = False) -> None:
+def enable(*, audit: bool = False, sites: bool = True) -> None:
     """The provider is there, and notices from now on when somebody traces it.  Again: nothing more.
 
     audit: with the probe `audit`, for good: CPython never takes an audit hook out again.  The first enable() of the process
-    decides.  OSError where the process can not be traced at all, RuntimeError in a sub-interpreter.
+    decides.  sites: with the object of sites(), which is a file in the user's cache.  OSError where the process can not be traced at
+    all, RuntimeError in a sub-interpreter.
     """
     global _registered
-    vm_start(audit)
+    if (
+        vm_is_first()
+    ):  # before the watcher runs; nothing takes these back, so they are there once a process
+        os.register_at_fork(before=vm_pause, after_in_parent=vm_resume, after_in_child=vm_resume)
+    vm_start(audit, sites)
     if not _registered:
         _registered = True
-        os.register_at_fork(before=vm_pause, after_in_parent=vm_resume, after_in_child=vm_resume)
         atexit.register(vm_shut_down)
         wrap_calls()
+
+
+def is_enabled() -> bool:
+    """Whether enable() was called, and withdraw() was not."""
+    return _registered
+
+
+def withdraw() -> None:
+    """disable(), and what enable() has changed in Python is as before."""
+    global _registered
+    vm_stop()
+    _registered = False
+    atexit.unregister(vm_shut_down)
+    unwrap_calls()
 
 
 def enable_as_asked(value: str) -> None:

@@ -13,10 +13,11 @@ one thread, since the filter might kill the program for it.
 from __future__ import annotations
 
 import os
+import sys
 from functools import wraps
 
 from pyusdt._core import vm_pause, vm_pause_for_filter, vm_resume, vm_undo_filter
-from pyusdt.import_callbacks import call_when_imported
+from pyusdt.import_callbacks import call_when_imported, forget_callback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,12 +69,26 @@ def wrap_calls() -> None:
     call_when_imported("ctypes", _wrap_ctypes, lambda _error: None)
 
 
+def unwrap_calls() -> None:
+    """A function that another wrapper has wrapped meanwhile stays."""
+    for name in _CALLS:
+        call = getattr(os, name, None)
+        if getattr(call, "pyusdt_wraps", False):
+            setattr(os, name, call.__wrapped__)  # type: ignore[union-attr]
+    forget_callback("ctypes")
+    ctypes = sys.modules.get("ctypes")
+    find = getattr(ctypes.CDLL, "__getitem__", None) if hasattr(ctypes, "CDLL") else None
+    if getattr(find, "pyusdt_wraps", False):
+        ctypes.CDLL.__getitem__ = find.__wrapped__  # type: ignore[union-attr]
+
+
 def _pause_around(call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
     def alone(*values: Any, **named: Any) -> Any:
         with paused():
             return call(*values, **named)
 
+    alone.pyusdt_wraps = True  # type: ignore[attr-defined]
     return alone
 
 
@@ -96,6 +111,7 @@ def _wrap_ctypes(ctypes: Any) -> None:
         function.__name__ = name
         return function
 
+    find_function.pyusdt_wraps = True  # type: ignore[attr-defined]
     ctypes.CDLL.__getitem__ = find_function
 
 

@@ -1,58 +1,113 @@
-"""`pyusdt attach PID`: bring the provider `python` into a running process by sys.remote_exec
-(CPython 3.14 and later).
+"""`pyusdt attach PID` and `pyusdt detach PID`: bring the provider `python` into a running process, and out of it again.
 
-- The process runs one statement, when it next runs Python code; its modules get no new name.
-- Only the tracer's user can write the file with the statement (cli/commands/attach_file.py).
-- If the process does not run it in time, the request is withdrawn.
+- The process starts a thread that loads the package pyusdt of this installation; its modules get no new name but that.
+- If the process does not begin in time, the request is withdrawn.
 - NotAttached says what can be done.
 """
 
 from __future__ import annotations
 
-import sys
-import time
+import hashlib
+import os
 
-from pydtrace.engine.attach_hints import ATTACH_SINCE, advise_start
+import pyusdt
+from pydtrace.attach.refusal import NotAttached
+from pydtrace.attach.run_statement import Target
+from pydtrace.attach.statement import Statement
+from pydtrace.engine.attach_hints import advise_start
 from pydtrace.engine.embedded.young_processes import has_python_provider
 from pydtrace.process.file_view import sees_same_file
 from pydtrace.process.identity import is_alive
-from pydtrace.remote_python.remote_exec import cancel_script
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_modules import RemoteModules
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
-from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
 
-from .attach_file import LOADER, make_attach_file
+__all__ = ["NotAttached", "attach_provider", "detach_provider"]
 
-PROVIDER_TIMEOUT = 5.0  # seconds
+BEGIN_TIMEOUT = 5.0  # seconds
+_ATTACHMENT = "pyusdt.vm.attachment"
+_PACKAGE = os.path.dirname(os.path.abspath(pyusdt.__file__))
+_LOADER = os.path.join(_PACKAGE, "vm", "start", "attach.py")
 
 
-class NotAttached(Exception):
-    """Why not, and what can be done instead."""
+def attach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, temporary: bool = False) -> bool:
+    """Returns once the provider is in the process: whether it was brought in.  temporary: it may leave with the last tracer.
+    NotAttached."""
+    if has_python_provider(pid):
+        return False
+    with _watching(pid, timeout):
+        target = Target(pid)
+        core = _find_core(target)
+        _check_view(pid, [_LOADER, core])
+        target.run(
+            Statement.run_file(_LOADER, "enter", _PACKAGE, temporary, _identify(core)), timeout
+        )
+        if not has_python_provider(pid):
+            raise NotAttached(
+                f"process {pid} has loaded pyusdt, but has no provider python: it can make no file in /dev/shm or /tmp"
+            )
+    return True
 
 
-def _open_matching_python(pid: int) -> RemotePython:
-    """The CPython of a process.  Only a pyusdt of the same version can enter, as the statement loads pyusdt's extension
-    there, and from ATTACH_SINCE on.  NotAttached."""
+def detach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, if_unused: bool = False) -> None:
+    """Returns once what was brought in has gone.  if_unused: only what was to leave with the last tracer, if that has gone.
+    NotAttached."""
+    with _watching(pid, timeout):
+        target = Target(pid)
+        if not has_attachment(pid):
+            raise NotAttached(f"process {pid}: nothing was brought into it")
+        target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
+
+
+def leave_unused(pid: int) -> str:
+    """Takes out of a process what --attach has brought in, if no tracer is left: why not, or ""."""
+    try:
+        if is_alive(pid) and has_attachment(pid):
+            detach_provider(pid, if_unused=True)
+    except NotAttached as error:
+        return f"{error}; `pyusdt detach {pid}` tries again" if is_alive(pid) else ""
+    return ""
+
+
+def has_attachment(pid: int) -> bool:
+    """Whether a tracer has brought the provider into a process."""
     try:
         python = RemotePython(pid)
+        modules = RemoteModules(python, CodeObjects(python))
+        main = python.read_word(python.runtime + python.layout["runtime_main"])
+        return modules.find_member(main, _ATTACHMENT, "leave") is not None
     except StackReadError as error:
         raise NotAttached(str(error)) from None
-    theirs, ours = int(python.layout["minor"]), sys.version_info[1]
-    if theirs < ATTACH_SINCE:
+    except (OSError, LookupError):
+        return False
+
+
+def _watching(pid: int, timeout: float):  # type: ignore[no-untyped-def]
+    return watchdog(
+        f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
+        2 * timeout + TIMEOUT,
+    )
+
+
+def _find_core(target: Target) -> str:
+    """The extension for the CPython of a process.  NotAttached: this installation has none."""
+    version = f"3{target.minor}{'' if target.has_gil else 't'}"
+    start = f"_core.cpython-{version}-"
+    name = next((each for each in sorted(os.listdir(_PACKAGE)) if each.startswith(start)), None)
+    if name is None:
+        build = "" if target.has_gil else " without the GIL"
         raise NotAttached(
-            append_hint(
-                f"process {pid} runs CPython 3.{theirs}; attaching needs 3.{ATTACH_SINCE}",
-                advise_start(pid),
-            )
+            f"process {target.pid} is CPython 3.{target.minor}{build}, and this pyusdt has no extension for it",
+            f"run the `pyusdt attach {target.pid}` of a CPython 3.{target.minor} with pyusdt installed",
         )
-    if theirs != ours:
-        raise NotAttached(
-            append_hint(
-                f"process {pid} runs CPython 3.{theirs}; this pyusdt belongs to CPython 3.{ours}",
-                f"run the `pyusdt attach {pid}` of a CPython 3.{theirs} with pyusdt installed",
-            )
-        )
-    return python
+    return os.path.join(_PACKAGE, name)
+
+
+def _identify(core: str) -> str:
+    """What tells one extension from another, as the process can load each of them once."""
+    with open(core, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
 
 
 def _check_view(pid: int, paths: list[str]) -> None:
@@ -61,69 +116,10 @@ def _check_view(pid: int, paths: list[str]) -> None:
         other = next((path for path in paths if not sees_same_file(pid, path)), None)
     except OSError as error:
         raise NotAttached(
-            f"process {pid}: its root folder cannot be read: {error.strerror}"
+            f"process {pid}: its root folder cannot be looked at: {error.strerror}"
         ) from None
     if other:
         raise NotAttached(
-            append_hint(
-                f"process {pid} sees another file as {other} (it is in a container or a chroot, or has its own mounts)",
-                f"run `pyusdt attach` where both see the same files; {advise_start(pid)}",
-            )
+            f"process {pid} sees another file as {other} (it is in a container or a chroot, or has its own mounts)",
+            f"run `pyusdt attach` where both see the same files; {advise_start(pid)}",
         )
-
-
-def attach_provider(pid: int) -> None:
-    """Returns once the provider is in the process.  NotAttached."""
-    if has_python_provider(pid):
-        return
-    with watchdog(
-        f"pyusdt: process {pid} does not answer reads of its memory or its files; pyusdt gave up",
-        PROVIDER_TIMEOUT + TIMEOUT,
-    ):
-        python = _open_matching_python(pid)
-        try:
-            script = make_attach_file()
-        except OSError as error:
-            raise NotAttached(
-                f"process {pid}: the file that it would run cannot be made: {error.filename or ''}: {error.strerror}"
-            ) from None
-        _check_view(pid, [script, LOADER])
-        try:
-            sys.remote_exec(pid, script)  # type: ignore[attr-defined]
-        except (OSError, RuntimeError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise NotAttached(append_hint(f"process {pid}: {why}", advise_start(pid))) from None
-        try:
-            arrived = _wait_for_provider(pid)
-        finally:
-            taken_back = _withdraw_request(python, script)
-        if not arrived and not has_python_provider(pid):
-            raise NotAttached(f"process {pid} {_explain_failure(pid, taken_back)}")
-
-
-def _wait_for_provider(pid: int) -> bool:
-    end = time.monotonic() + PROVIDER_TIMEOUT
-    while not has_python_provider(pid):
-        if time.monotonic() > end or not is_alive(pid):
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def _withdraw_request(python: RemotePython, script: str) -> bool:
-    """Whether the process had not begun yet to run the script: it never will."""
-    try:
-        return bool(cancel_script(python, script))
-    except OSError:  # it has ended
-        return False
-
-
-def _explain_failure(pid: int, taken_back: bool) -> str:
-    if not is_alive(pid):
-        return "has ended"
-    if taken_back:
-        return append_hint(
-            f"has not run pyusdt's statement within {PROVIDER_TIMEOUT:g} s: it waits outside of Python code",
-            "try again when it runs Python",
-        )
-    return f"has run pyusdt's statement, but has no provider after {PROVIDER_TIMEOUT:g} s: its standard error says why"

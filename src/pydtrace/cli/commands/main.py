@@ -321,11 +321,27 @@ def stub_command(options: Namespace) -> int:
 def attach_command(options: Namespace) -> int:
     from . import attach
 
-    try:
-        attach.attach_provider(options.pid)
-    except attach.NotAttached as error:
-        raise Failure(error) from None
-    return 0
+    return _for_each_process(options.pid, lambda pid: attach.attach_provider(pid, options.timeout))
+
+
+def detach_command(options: Namespace) -> int:
+    from . import attach
+
+    return _for_each_process(options.pid, lambda pid: attach.detach_provider(pid, options.timeout))
+
+
+def _for_each_process(pids: list[int], act: Callable[[int], object]) -> int:
+    """The exit status: 1 if one of them failed; the others are done all the same."""
+    from pydtrace.attach.refusal import NotAttached
+
+    status = 0
+    for pid in pids:
+        try:
+            act(pid)
+        except NotAttached as error:
+            print(f"{PROGRAM}: {error}", file=sys.stderr)
+            status = 1
+    return status
 
 
 def run_command(options: Namespace) -> NoReturn:
@@ -429,9 +445,26 @@ def _add_doctor_arguments(each: ArgumentParser) -> None:
     )
 
 
+def _parse_timeout(text: str) -> float:
+    if not 0.1 <= (seconds := float(text)) <= 3600:
+        raise ValueError(text)
+    return seconds
+
+
 def _add_attach_arguments(each: ArgumentParser) -> None:
     each.add_argument(
-        "pid", type=parse_pid, metavar="PID", help="a Python process, with pyusdt in it or not"
+        "pid",
+        type=parse_pid,
+        nargs="+",
+        metavar="PID",
+        help="Python processes, with pyusdt in them or not",
+    )
+    each.add_argument(
+        "--timeout",
+        type=_parse_timeout,
+        default=5.0,
+        metavar="SECONDS",
+        help="within which it has to run Python code: 5 (0.1 to 3600)",
     )
 
 
@@ -567,7 +600,12 @@ COMMANDS = {
     "attach": Command(
         attach_command,
         _add_attach_arguments,
-        "bring the provider python into a process that runs (CPython 3.14 and later)",
+        "bring the provider python into processes that run (CPython 3.10 and later)",
+    ),
+    "detach": Command(
+        detach_command,
+        _add_attach_arguments,
+        "take out of processes what `pyusdt attach` or --attach has brought in",
     ),
     "dump": Command(
         dump_command,

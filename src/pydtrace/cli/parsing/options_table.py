@@ -122,7 +122,7 @@ PYDTRACE_OPTIONS = (
     Option("relay", "LIST", "reach the hosts through these, each of which reaches its share, and merges what they count: gw[1-4]; relays behind them follow a space",
            needs="the names of hosts: gw[1-4]"),
     Option("serve", "FILE", "trace for pydtrace --hosts, through the standard input and output, as FILE allows", optional=True),
-    Option("attach", None, "with -p: bring the provider python into the process, where it is not (CPython 3.14 and later)"),
+    Option("attach", None, "with -p: bring the provider python into the process, where it is not, until tracing ends"),
     Option("ready", "FD", "say on the standard error when the probes are on, or by a newline to a file descriptor", optional=True),
     Option("strict", None, "exit with status 3 if anything was dropped or came out of order"),
     Option("color", "|".join(COLOURS), "messages in colour: auto, the default, where the standard error is a terminal",

@@ -105,7 +105,7 @@ def make_targets(arguments: Arguments) -> Targets:
                 f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay"
             )
     if arguments.attach:
-        attach_all(arguments.pids)
+        attach_all(arguments)
     if not arguments.commands:
         return Targets(arguments.pids)
     if len(arguments.commands) > 1 or arguments.pids:
@@ -123,17 +123,28 @@ def make_targets(arguments: Arguments) -> Targets:
     return Targets((), command)
 
 
-def attach_all(pids: list[int]) -> None:
-    """--attach."""
+def attach_all(arguments: Arguments) -> None:
+    """--attach.  What it brings in leaves when tracing ends."""
     from pydtrace.cli.commands.attach import NotAttached, attach_provider
 
-    if not pids:
+    if not arguments.pids:
         raise Failure("--attach is for a process that runs: it needs -p")
     try:
-        for pid in pids:
-            attach_provider(pid)
+        for pid in arguments.pids:
+            attach_provider(pid, temporary=True)
     except NotAttached as error:
         raise Failure(error) from None
+
+
+def detach_all(arguments: Arguments) -> None:
+    """The last tracer takes out of the processes what a --attach has brought in."""
+    if not arguments.attach:
+        return
+    from pydtrace.cli.commands.attach import leave_unused
+
+    for pid in arguments.pids:
+        if message := leave_unused(pid):
+            report_error(message)
 
 
 def waited_pid(options: Mapping[str, Any]) -> int:
@@ -234,6 +245,13 @@ def show_version(verbose: int) -> int:
 
 def list_probes(arguments: Arguments) -> int:
     """-l."""
+    try:
+        return list_targets_probes(arguments)
+    finally:
+        detach_all(arguments)
+
+
+def list_targets_probes(arguments: Arguments) -> int:
     if "replay" in arguments.options:
         raise Failure(
             "-l lists what there is now, not what was recorded: it can not be used with --replay"
@@ -370,6 +388,13 @@ def suggest_script_option(words: Iterable[str]) -> str | None:
 
 def trace_requests(arguments: Arguments) -> int:
     """Compile, open the engine, trace; the exit status."""
+    try:
+        return trace_targets(arguments)
+    finally:
+        detach_all(arguments)
+
+
+def trace_targets(arguments: Arguments) -> int:
     if not arguments.requests:
         if not arguments.execute:
             return 0

@@ -12,7 +12,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "shared/os.h"
@@ -103,20 +105,20 @@ static struct pyusdt_probe_def define_probe(enum pyusdt_pyvm_probe probe)
 
 /* If there can be none (no cache for the object, no USDT on this system), the embedded engine has
  * the probes all the same. */
-static void make_sites(const struct pyusdt_probe_def *defs)
+static void make_sites(const struct pyusdt_probe_def *defs, int with_sites)
 {
     static const uint16_t nobody;
     struct pyusdt_error why;
 
-    if (pyusdt_sites_define(SITES, defs, first, published, sites, sites_path, sizeof sites_path,
-                            &why) == 0)
+    if (with_sites && pyusdt_sites_define(SITES, defs, first, published, sites, sites_path,
+                                          sizeof sites_path, &why) == 0)
         return;
     for (unsigned i = 0; i < published; i++)
         sites[i] = (struct pyusdt_probe_site){.index = first + i, .semaphore = &nobody};
 }
 
 /* 0 or -1 with an exception. */
-static int publish_provider(int with_audit)
+static int publish_provider(int with_audit, int with_sites)
 {
     struct pyusdt_probe_desc table[PYUSDT_VM_PROBES];
     struct pyusdt_probe_def defs[PYUSDT_VM_PROBES];
@@ -135,7 +137,7 @@ static int publish_provider(int with_audit)
     }
     first = (unsigned)r;
     published = n;
-    make_sites(defs);
+    make_sites(defs, with_sites);
     for (enum pyusdt_pyvm_probe probe = 0; probe < PYUSDT_VM_PROBES; probe++)
         if (is_available(probe, with_audit))
             pyusdt_vm_indexes[probe] = (unsigned)r++;
@@ -370,6 +372,34 @@ static int restart_watch(void *unused)
 
 /* ---- fork() in C ---- */
 
+#if PY_VERSION_HEX >= 0x030d0000
+extern const uint64_t _PyRuntime[]; /* begins with _Py_DebugOffsets */
+enum {
+    HEAD_WORD = 5,
+    LOOKS = 100
+}; /* that says where the list of interpreters is, behind its lock */
+#endif
+
+/* An os.fork() that had begun before enable(), in another thread: it did not call vm_pause(). From 3.13
+ * on it has the lock of the interpreters here, and another thread that gets the GIL would wait for
+ * that lock and keep the GIL. The child needs nothing: Python makes its locks anew. Another thread
+ * holds that lock for a moment only. */
+static int is_os_fork(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    const char *lock = (const char *)_PyRuntime + _PyRuntime[HEAD_WORD] - sizeof(uint64_t);
+
+    for (int i = 0; i < LOOKS; i++) {
+        if ((__atomic_load_n(lock, __ATOMIC_ACQUIRE) & 1) == 0)
+            return 0;
+        sched_yield();
+    }
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 /* uWSGI, mod_wsgi and others fork without os.fork(), and never call PyOS_AfterFork_Child(). The
  * child has the watcher's PyThreadState, but not its thread. A pending call starts another; it runs
  * with the first Python code of the child's main thread. The parent adds it before the fork,
@@ -383,7 +413,8 @@ static void before_fork(void)
 
     is_forking =
         __atomic_load_n(&watching, __ATOMIC_ACQUIRE); /* else os.fork() has called vm_pause() */
-    if (!is_forking)
+    has_gil_mutex = 0;
+    if (!is_forking || is_os_fork())
         return;
     if (!__atomic_exchange_n(&is_pending, 1, __ATOMIC_ACQ_REL) &&
         Py_AddPendingCall(restart_watch, NULL) < 0)
@@ -446,18 +477,19 @@ static void set_reason_of_all(const char *why)
     pyusdt_vm_set_reason(PYUSDT_VM_REASON_TASKS, all & ~code & ~memory, why);
 }
 
-/* vm_start(audit) */
-static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *audit)
+/* vm_start(audit, sites) */
+static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *args)
 {
-    int with_audit = PyObject_IsTrue(audit), r;
+    int with_audit, with_sites, r;
 
+    if (!PyArg_ParseTuple(args, "pp", &with_audit, &with_sites))
+        return NULL;
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_RuntimeError,
                         "the provider python is of the main interpreter, not of a sub-interpreter");
         return NULL;
     }
-    if (with_audit < 0 || pyusdt_vm_code_start() < 0 ||
-        (!published && publish_provider(with_audit) < 0))
+    if (pyusdt_vm_code_start() < 0 || (!published && publish_provider(with_audit, with_sites) < 0))
         return NULL;
     if (with_audit && pyusdt_vm_indexes[PYUSDT_VM_AUDIT] == 0) {
         PyErr_SetString(
@@ -495,7 +527,13 @@ static PyObject *vm_shut_down(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unu
 
 static PyObject *vm_resume(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    if (__atomic_sub_fetch(&pauses, 1, __ATOMIC_ACQ_REL) != 0)
+    unsigned before = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE);
+
+    /* 0: an os.fork() that had begun before enable() did not pause */
+    while (before != 0 && !__atomic_compare_exchange_n(&pauses, &before, before - 1, false,
+                                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    if (before > 1)
         Py_RETURN_NONE;
     if (Py_AddPendingCall(restart_watch, NULL) <
         0) /* there are 32 already: this one is as good as they are */
@@ -530,6 +568,18 @@ static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
+static PyObject *vm_is_first(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    static int was_asked;
+
+    return PyBool_FromLong(!__atomic_exchange_n(&was_asked, 1, __ATOMIC_ACQ_REL));
+}
+
+static PyObject *vm_sessions(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    return PyLong_FromUnsignedLong(pyusdt_count_sessions());
+}
+
 static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     return PyUnicode_DecodeFSDefault(sites_path);
@@ -561,9 +611,10 @@ static PyObject *vm_probes(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused
 }
 
 static PyMethodDef callables[] = {
-    {"vm_start", vm_start, METH_O,
-     "vm_start(audit, /)\n--\n\n"
-     "Publish the provider python, and watch whether it is traced.  audit: with the probe audit.\n\n"
+    {"vm_start", vm_start, METH_VARARGS,
+     "vm_start(audit, sites, /)\n--\n\n"
+     "Publish the provider python, and watch whether it is traced.  audit: with the probe audit;\n"
+     "sites: with USDT sites, in a file of the user's cache.\n\n"
      "OSError if the process cannot be traced, RuntimeError in a sub-interpreter."},
     {"vm_pause", vm_pause, METH_NOARGS, "vm_pause()\n--\n\nStops the watcher's thread."},
     {"vm_pause_for_filter", vm_pause_for_filter, METH_NOARGS,
@@ -576,6 +627,10 @@ static PyMethodDef callables[] = {
      "vm_resume()\n--\n\nStarts the watcher's thread again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS,
      "vm_stop()\n--\n\nWatches nothing, and sets nothing in the interpreter."},
+    {"vm_is_first", vm_is_first, METH_NOARGS,
+     "vm_is_first()\n--\n\nWhether this is the first call in this process."},
+    {"vm_sessions", vm_sessions, METH_NOARGS,
+     "vm_sessions()\n--\n\nHow many sessions have joined this process."},
     {"vm_sites", vm_sites, METH_NOARGS,
      "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
     {"vm_inject_children", pyusdt_vm_inject_children, METH_VARARGS,

@@ -1,0 +1,51 @@
+/*
+ * Stops all threads of another process, by the calling process, for a fraction of a millisecond.
+ *
+ * - The caller has one thread, and ends soon: the kernel lets the threads go when it ends, in whatever way. So each of
+ *   these functions may give up at any point.
+ * - A thread gets every signal that it was about to get. That is so if the caller is killed, too: no stop is taken from
+ *   the kernel (WNOWAIT), which else would forget the signal.
+ * - No register is changed, and no code of the process runs.
+ * - Nothing here allocates memory or takes a lock: the caller is a forked child of a program with threads.
+ */
+#ifndef PYUSDT_ATTACH_STOP_PROCESS_H
+#define PYUSDT_ATTACH_STOP_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    PYUSDT_ATTACH_THREADS = 16384, /* of a process, at most */
+};
+
+struct pyusdt_stopped_process {
+    pid_t pid;
+    pid_t late;      /* a thread that did not stop in time; 0: none */
+    char late_state; /* its state, as /proc has it */
+    uint32_t n;
+    struct pyusdt_stopped_tid {
+        pid_t tid;
+        bool stands;
+        int signal; /* that it was about to get; 0: none */
+    } thread[PYUSDT_ATTACH_THREADS];
+};
+
+#pragma GCC visibility push(hidden)
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+int64_t pyusdt_attach_now(void);
+
+/* 0: all threads stand still.  limit: milliseconds in which they have to.  -EAGAIN: one of them does not, or the process is becoming another program; -EBUSY: another
+ * tracer has it; -EPERM; -ESRCH: it has ended; -E2BIG: too many threads.  After an error the caller has to end. */
+int pyusdt_process_stop(pid_t pid, int limit, struct pyusdt_stopped_process *process);
+
+/* They go on. */
+void pyusdt_process_resume(struct pyusdt_stopped_process *process);
+
+/* The content of a file of /proc with a NUL behind, at most size - 1 bytes; < 0: -errno. */
+ssize_t pyusdt_proc_read(const char *path, char *text, size_t size);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,316 @@
+"""Has a CPython run a statement: finds what that needs, puts the entry, waits, takes it back.
+
+- The process and its files are untrusted: what they say is checked, and only its own memory is written.
+- NotAttached says why it was not run. Then it never will, unless the message says otherwise.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+
+from pydtrace import _tracer
+from pydtrace.process import maps
+from pydtrace.process.identity import is_alive
+from pydtrace.process.proc_threads import read_kernel_threads
+from pydtrace.remote_python.code_objects import CodeObjects
+from pydtrace.remote_python.remote_modules import RemoteModules
+from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from pydtrace.symbols import elf
+
+from . import statement as statements
+from .refusal import (
+    NotAttached,
+    check_state,
+    is_traced,
+    is_traced_by_pyusdt,
+    make_forbidden_refusal,
+    make_stop_refusal,
+    read_status,
+)
+from .statement import Statement
+from .text_slots import find_slots
+
+OLDEST = 10  # minor version
+_FUNCTION, _OF_DEBUG_BUILD = "PyRun_SimpleString", "_Py_NegativeRefcount"
+_PUT_TRIES, _PUT_PAUSE = 60, 0.002  # s
+_LIMIT_TRIES, _STOP_LIMITS = (
+    20,
+    (10, 30, 100),
+)  # ms in which all threads have to stop, by the number of the try
+_POLL, _FIRST_MEND, _MEND = 0.005, 0.05, 0.5  # s
+_RUNNING = 2.0  # s, for which what has left the ring and not reported yet is waited for
+
+
+class Stops:
+    """How often, and how long, the threads of the process stood.  Seconds."""
+
+    def __init__(self) -> None:
+        self.each: list[float] = []
+        self.late: list[tuple[int, str]] = []  # what did not stop in time, and its state
+        self.threads = 0
+
+
+class Target:
+    """A CPython whose memory was looked at, with all that an entry needs.  NotAttached."""
+
+    def __init__(self, pid: int) -> None:
+        check_state(pid)
+        self.pid = pid
+        try:
+            self.python = RemotePython(pid)
+        except StackReadError as error:
+            raise NotAttached(str(error)) from None
+        self.minor = int(self.python.layout["minor"])
+        if self.minor < OLDEST:
+            raise NotAttached(
+                f"process {pid} is CPython 3.{self.minor}, and 3.{OLDEST} is the oldest that can be attached to"
+            )
+        self.has_gil = self.python.layout["object_type"] == 8  # else an object begins with more
+        self.inner_pid = int((read_status(pid).get("NSpid") or str(pid)).split()[-1])
+        self._check_version()
+        function = self._find_function()
+        try:
+            self.entry = _tracer.RingEntry(
+                self.python.memory,
+                self.python.layout,
+                self.python.runtime,
+                function,
+                find_slots(self.python),
+            )
+        except OSError as error:
+            raise make_stop_refusal(pid, error.errno or 0) from None
+        self.stops = Stops()
+
+    def _find_function(self) -> int:
+        """The address of what runs a text, in the file that the interpreter is in."""
+        mapping = self.python.file
+        found = maps.find_mapped_file(self.pid, mapping)
+        if not found:
+            raise NotAttached(f"process {self.pid}: {mapping.path} cannot be read")
+        try:
+            file = elf.ElfFile(found[0], mapping.inode)
+            try:
+                address, debug = (file.find_symbol(name) for name in (_FUNCTION, _OF_DEBUG_BUILD))
+                bias = elf.load_bias(file, mapping)
+            finally:
+                file.close()
+        except (OSError, elf.BadFile) as error:
+            raise NotAttached(f"process {self.pid}: {mapping.path}: {error}") from None
+        if address is None:
+            raise NotAttached(
+                f"process {self.pid}: {mapping.path} does not export {_FUNCTION}, so nothing can be run in it (a build of its own: PyInstaller, Nuitka)"
+            )
+        if debug is not None:
+            raise NotAttached(
+                f"process {self.pid} is a debug build of CPython, whose structures pyusdt does not know"
+            )
+        if not any(
+            each.start <= address + bias < each.end and "x" in each.access
+            for each in self.python.maps
+            if each.file_key == mapping.file_key
+        ):
+            raise NotAttached(f"process {self.pid}: {mapping.path} is not mapped as it says")
+        return address + bias
+
+    def _check_version(self) -> None:
+        """Before 3.11 no variable of C has the version, so only names of files have told it so far: the interpreter's own memory
+        has to confirm it."""
+        if self.minor > OLDEST:
+            return
+        python = self.python
+        try:
+            codes = CodeObjects(python)
+            main = python.read_word(python.runtime + python.layout["runtime_main"])
+            version = RemoteModules(python, codes).find_member(main, "sys", "version")
+            text = codes.read_text(version) if version else ""
+        except (OSError, LookupError):
+            text = ""
+        if not text.startswith(f"3.{self.minor}."):
+            raise NotAttached(
+                f"process {self.pid}: its files say CPython 3.{self.minor}, its memory does not"
+            )
+
+    # --- running ------------------------------------------------------------------------
+
+    def run(self, statement: Statement, timeout: float) -> None:
+        """Returns once the statement is done.  timeout: seconds for which the process may take to begin, and then again to end."""
+        self._put(statement)
+        try:
+            self._await_begin(timeout)
+            self._await_end(timeout)
+        finally:
+            self._clear_slot()
+
+    def _put(self, statement: Statement) -> None:
+        texts = []
+        for number, slot in enumerate(self.entry.slots):
+            try:
+                texts.append((number, statement.make_text(self.inner_pid, slot)))
+            except ValueError:
+                raise NotAttached(
+                    f"process {self.pid}: the path of pyusdt's files is too long for the text that it would run"
+                ) from None
+        error = result = 0
+        for i in range(_PUT_TRIES):
+            limit = _STOP_LIMITS[min(i // _LIMIT_TRIES, len(_STOP_LIMITS) - 1)]
+            for number, text in texts:
+                error, result, misfit = self._change("put", number, text, limit=limit)
+                if error or result != _tracer.RING_NO_SLOT:
+                    break
+            if not error and result == _tracer.RING_DONE:
+                return
+            if error == errno.EINTR:
+                if self._was_put():
+                    return
+                texts = [each for each in texts if self.entry.slots[each[0]] != self.entry.slot]
+                error = errno.EAGAIN
+            if error == errno.EBUSY and (is_traced_by_pyusdt(self.pid) or not is_traced(self.pid)):
+                error = errno.EAGAIN
+            if error == errno.EAGAIN or result in (_tracer.RING_LOCKED, _tracer.RING_FULL):
+                time.sleep(_PUT_PAUSE)
+                continue
+            if error:
+                raise make_stop_refusal(self.pid, error)
+            raise self._make_ring_refusal(result, misfit)
+        raise make_stop_refusal(self.pid, error) if error else self._make_ring_refusal(result, "")
+
+    def _was_put(self) -> bool:
+        """After the kernel has killed the child: whether it had got so far."""
+        time.sleep(_FIRST_MEND)
+        if not self.entry.slot:
+            return False
+        error, result, _ = self._change("mend")
+        return (not error and result == _tracer.RING_DONE) or (
+            self._read_report()[0] != statements.WAITS
+        )
+
+    def _change(
+        self, what: str, *arguments: object, limit: int = _STOP_LIMITS[-1]
+    ) -> tuple[int, int, str]:
+        """put, mend or withdraw.  limit: milliseconds in which all threads have to stop."""
+        try:
+            error, result, misfit, threads, stood, self._late = getattr(self.entry, what)(
+                limit, *arguments
+            )
+        except OSError as failed:
+            if failed.errno == errno.EINTR:  # the kernel's timer: the machine was too busy
+                return errno.EINTR, 0, ""
+            raise NotAttached(
+                f"process {self.pid}: no child process can be started for it: {failed.strerror}"
+            ) from None
+        self.stops.each.append(stood)
+        if self._late[0]:
+            self.stops.late.append(self._late)
+        self.stops.threads = max(threads, self.stops.threads)
+        return error, result, misfit
+
+    def _make_ring_refusal(self, result: int, misfit: str) -> NotAttached:
+        if result == _tracer.RING_FINALIZING:
+            return NotAttached(f"process {self.pid}: its Python is ending")
+        if result == _tracer.RING_MISFIT:
+            return NotAttached(
+                f"process {self.pid} is a build of CPython 3.{self.minor} that pyusdt does not know: {misfit}; nothing was changed"
+            )
+        if result == _tracer.RING_NO_SLOT:
+            return NotAttached(
+                f"process {self.pid}: every place for the text that it would run is in use: another pyusdt is attaching, or the program writes there"
+            )
+        if result == _tracer.RING_FULL:
+            return NotAttached(
+                f"process {self.pid}: its ring of pending calls is full", "try again"
+            )
+        if result == _tracer.RING_LOCKED:
+            return NotAttached(f"process {self.pid}: its pending calls are locked", "try again")
+        return NotAttached(f"process {self.pid}: its memory cannot be written")
+
+    # --- waiting ------------------------------------------------------------------------
+
+    def _read_report(self) -> tuple[bytes, str]:
+        try:
+            data = self.python.memory.read(
+                self.entry.slot + _tracer.SLOT_REPORT, _tracer.SLOT_SIZE - _tracer.SLOT_REPORT
+            )
+        except OSError as error:
+            if not is_alive(self.pid) or error.errno == errno.ESRCH:
+                raise NotAttached(f"process {self.pid} has ended") from None
+            if error.errno == errno.EFAULT:
+                raise make_stop_refusal(self.pid, errno.ESTALE) from None
+            raise make_forbidden_refusal(self.pid) from None
+        return statements.parse_report(data)
+
+    def _await_begin(self, timeout: float) -> None:
+        begun = time.monotonic()
+        mend_at = begun + _FIRST_MEND
+        while self._read_report()[0] == statements.WAITS:
+            now = time.monotonic()
+            if now > begun + timeout:
+                self._take_back(timeout)
+                return
+            if now > mend_at and self.entry.waits():
+                self._change("mend")
+                mend_at = now + _MEND
+            time.sleep(_POLL)
+
+    def _take_back(self, timeout: float) -> None:
+        """NotAttached, unless it has just begun."""
+        end = time.monotonic() + _RUNNING
+        gone_at = None
+        while time.monotonic() < end or gone_at:
+            if self._read_report()[0] != statements.WAITS:
+                return
+            if gone_at is None:
+                error, result, _ = self._change("withdraw")
+                if not error and result == _tracer.RING_DONE:
+                    raise NotAttached(
+                        f"process {self.pid} has run no Python code for {timeout:g} s ({self._describe_wait()}): the request was taken back",
+                        "try again, or with a longer --timeout",
+                    )
+                if not error and result == _tracer.RING_GONE:
+                    gone_at = time.monotonic()
+                elif not error and result == _tracer.RING_FINALIZING:
+                    raise self._make_ring_refusal(result, "")
+                elif error in (errno.ESRCH, errno.ESTALE):
+                    raise make_stop_refusal(self.pid, error)
+            elif time.monotonic() > gone_at + _RUNNING:
+                raise NotAttached(
+                    f"process {self.pid} has run the statement, which could not start a thread (no memory, a limit of threads, no /proc), or its child took it"
+                )
+            time.sleep(_POLL)
+        raise NotAttached(
+            f"process {self.pid}: the request could not be taken back, and it may still run it"
+        )
+
+    def _describe_wait(self) -> str:
+        """What its main thread does."""
+        try:
+            main = read_kernel_threads(self.pid).get(self.inner_pid)
+        except OSError:
+            main = None
+        if main is None:
+            return "its main thread has ended"
+        if main.syscall:
+            return f"its main thread waits in {main.syscall}()"
+        return f"its main thread is {main.state} in C code"
+
+    def _await_end(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while True:
+            state, text = self._read_report()
+            if state == statements.DONE:
+                return
+            if state == statements.FAILED:
+                raise NotAttached(f"process {self.pid}: pyusdt could not be loaded there: {text}")
+            if time.monotonic() > end:
+                raise NotAttached(
+                    f"process {self.pid} has begun to load pyusdt and is not done after {timeout:g} s: it goes on with it"
+                )
+            time.sleep(_POLL)
+
+    def _clear_slot(self) -> None:
+        """Nothing is left there, once the text was run.  The kernel has written the page, so it is the process's own."""
+        try:
+            if self._read_report()[0] in (statements.DONE, statements.FAILED):
+                self.python.memory.write(self.entry.slot, bytes(_tracer.SLOT_SIZE))
+        except (NotAttached, OSError):
+            pass

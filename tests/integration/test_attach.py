@@ -1,0 +1,287 @@
+"""`pyusdt attach`, `pyusdt detach` and `pydtrace --attach`: into programs that run, and out again.
+
+Input: programs/attach_loads.py, which says what is in it.
+
+- Whatever the tracer does, and however it dies, the program goes on and computes what it would have.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import harness, python_builds
+
+pytestmark = pytest.mark.xdist_group("integration/test_attach")
+LOADS = os.path.join(harness.PROGRAMS, "attach_loads.py")
+PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
+SHORT = {"3.10", f"3.{sys.version_info[1]}", "3.14"}
+VERSIONS = [
+    version if version in SHORT else pytest.param(version, marks=pytest.mark.long)
+    for version in harness.VERSIONS
+]
+
+
+@pytest.fixture(scope="module")
+def other():
+    """other(VERSION) -> the path of that CPython, with what is brought into its programs built for it in python_builds.ROOM."""
+
+    def find(version: str) -> str:
+        path = python_builds.find(version)
+        if path is None:
+            pytest.skip(f"host: no CPython {version}")
+        python_builds.build(path, only_core=True)
+        return path
+
+    return find
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text: str, name: str = "app.py") -> str:
+        (tmp_path / name).write_text(text)
+        return str(tmp_path / name)
+
+    return write
+
+
+class Load:
+    """A program that runs; ask() is what it says of itself."""
+
+    def __init__(self, process: subprocess.Popen):
+        self.process, self.pid = process, process.pid
+
+    def ask(self) -> dict:
+        print(file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        assert line.startswith("{"), line + self.process.stdout.read()
+        return json.loads(line)
+
+    def end(self) -> None:
+        """It has computed all that it would have."""
+        print("end", file=self.process.stdin, flush=True)
+        assert self.process.stdout.read() == "END []\n"
+        assert self.process.wait(20) == 0
+
+
+@contextlib.contextmanager
+def loaded(python: str, letters: str = "", **options):
+    with harness.running([python, LOADS, letters], stdin=subprocess.PIPE, **options) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield Load(process)
+
+
+def pyusdt(*arguments: object) -> harness.Run:
+    return harness.run(
+        [sys.executable, "-m", "pydtrace.cli.commands.main", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": python_builds.ROOM},
+        timeout=60,
+    )
+
+
+def tracing(script: str, pid: int, *options: str) -> harness.Run:
+    return harness.run(
+        [*python_builds.pydtrace(), "-q", *options, "-n", script, "-p", str(pid)], timeout=60
+    )
+
+
+def counted(run: harness.Run) -> dict[str, int]:
+    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("  ")]
+    return {row[0]: int(row[-1]) for row in rows if row}
+
+
+COUNTS = "python$target::work:function-entry { @[probefunc] = count(); } python$target::work:function-entry { exit(0); }"
+
+
+# --- in and out ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_tracer_brings_it_in_and_takes_it_out(other, version):
+    """By a tracer of another version, too, and twice."""
+    with loaded(other(version), "t") as load:
+        before = load.ask()
+        for _ in range(2):
+            run = tracing(COUNTS, load.pid, "--attach")
+            assert (run.status, run.stderr) == (0, "") and counted(run)["work"] >= 1, run
+            after = load.ask()
+            for key in ("modules", "names", "threads", "descriptors", "finders", "wrapped"):
+                assert after[key] == before[key], key
+        without = tracing(COUNTS, load.pid)
+        assert without.status == 1, without
+        load.end()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_attach_stays_until_detach(other, version):
+    python = other(version)
+    with loaded(python) as first, loaded(python, "n") as second:
+        for _ in range(2):
+            run = pyusdt("attach", first.pid, second.pid)
+            assert (run.status, run.stdout, run.stderr) == (0, "", ""), run
+        assert "pyusdt.vm" in first.ask()["modules"]
+        for options in ((), ("--attach",)):  # what attach has brought in stays
+            run = tracing(COUNTS, first.pid, *options)
+            assert (run.status, run.stderr) == (0, "") and counted(run)["work"] >= 1, run
+        run = pyusdt("detach", first.pid, second.pid)
+        assert (run.status, run.stdout, run.stderr) == (0, "", ""), run
+        assert first.ask()["modules"] == second.ask()["modules"] == []
+        again = pyusdt("detach", first.pid)
+        assert again.status == 1 and "nothing was brought into it" in again.stderr, again
+        first.end()
+        second.end()
+
+
+def test_the_last_of_two_tracers_takes_it_out(other):
+    with loaded(other(f"3.{sys.version_info[1]}")) as load:
+        command = [
+            *python_builds.pydtrace(),
+            *("--attach", "-q", "-n", "python$target::work:function-entry { @ = count(); }"),
+            *("-n", 'tick-100ms { printf("on\\n"); }', "-p", str(load.pid)),
+        ]
+        with harness.running(command) as one, harness.running(command) as two:
+            for tracer in (one, two):
+                assert tracer.stdout.readline() == "on\n", tracer.stderr.read()
+            one.terminate()
+            one.wait(20)
+            assert "pyusdt.vm" in load.ask()["modules"]
+            two.terminate()
+            two.wait(20)
+        assert load.ask()["modules"] == []
+        load.end()
+
+
+def test_a_program_keeps_its_own_pyusdt(other, program):
+    """One that has imported pyusdt, and one that has the provider."""
+    python = other(f"3.{sys.version_info[1]}")
+    for own, kept in [("import pyusdt", True), ("from pyusdt import vm; vm.enable()", True)]:
+        text = f"import sys; sys.path.insert(0, {python_builds.ROOM!r}); {own}\n"
+        text += PAUSES.replace(
+            "while",
+            "import threading\ndef answer():\n    for _ in sys.stdin: print('pyusdt' in sys.modules, flush=True)\nthreading.Thread(target=answer, daemon=True).start()\nwhile",
+        )
+        with harness.running([python, program(text)], stdin=subprocess.PIPE) as process:
+            assert process.stdout.readline() == "ready\n"
+            script = "python$target::here:function-entry { exit(0); }"
+            run = tracing(script, process.pid, "--attach")
+            assert (run.status, run.stderr) == (0, ""), run
+            print(file=process.stdin, flush=True)
+            assert process.stdout.readline() == f"{kept}\n"
+
+
+# --- refusals -------------------------------------------------------------------------------
+
+
+IN_C = """
+import sys, time
+print('ready', flush=True)
+time.sleep({0})  # goes on sleeping in C, whatever interrupts it
+for _ in range(10): time.sleep(0.01)
+print('pyusdt' in sys.modules, flush=True)
+for _ in range(1000): time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_process_that_stays_in_c(other, program, version):
+    """It is asked no longer when the tracer has gone."""
+    with harness.running([other(version), program(IN_C.format(2.5))]) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pyusdt("attach", process.pid, "--timeout", "0.3")
+        assert run.status == 1, run
+        assert "has run no Python code for 0.3 s" in run.stderr, run
+        assert "the request was taken back" in run.stderr, run
+        assert process.stdout.readline() == "False\n"
+        again = pyusdt("attach", process.pid)
+        assert (again.status, again.stderr) == (0, "") and process.poll() is None, again
+
+
+def test_a_process_that_another_traces(other, root):
+    python = other(f"3.{sys.version_info[1]}")
+    if harness.tools("strace"):
+        pytest.skip("host: no strace")
+    with loaded(python, "z") as load:
+        with harness.running(["strace", "-f", "-o", "/dev/null", "-p", str(load.pid)]):
+            harness.wait_until(
+                lambda: "TracerPid:\t0" not in Path(f"/proc/{load.pid}/status").read_text()
+            )
+            run = pyusdt("attach", load.pid)
+        assert run.status == 1, run
+        assert "(strace), and Linux lets only one process do that" in run.stderr, run
+        load.end()
+
+
+def test_a_process_that_is_stopped(other):
+    import signal
+
+    with loaded(other(f"3.{sys.version_info[1]}")) as load:
+        os.kill(load.pid, signal.SIGSTOP)
+        run = pyusdt("attach", load.pid)
+        assert run.status == 1 and "is stopped (SIGSTOP, Ctrl-Z)" in run.stderr, run
+        os.kill(load.pid, signal.SIGCONT)
+        load.end()
+
+
+def test_what_is_no_python_or_not_there(root):
+    with harness.running(["sleep", "60"]) as process:
+        run = pyusdt("attach", process.pid, 4194303)
+    assert run.status == 1 and "CPython" in run.stderr, run
+    assert "there is no process 4194303" in run.stderr, run
+
+
+def test_of_another_user(other, root):
+    """Here: another user's tracer, who sees root's Python."""
+    with loaded(other(f"3.{sys.version_info[1]}")) as load:
+        code = "import os, sys; os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534); from pydtrace.attach.run_statement import Target; Target(int(sys.argv[1]))"
+        run = harness.run(
+            [
+                sys.executable,
+                "-c",
+                "from pydtrace.attach import run_statement; import pydtrace.unwind.native_unwinder;"
+                + code,
+                str(load.pid),
+            ]
+        )
+        assert run.status == 1 and "no right to" in run.stderr, run
+        load.end()
+
+
+@pytest.mark.parametrize("package", ["pyusdt/__init__.py", "pyusdt.py", "pyusdt/other.py"])
+def test_nothing_is_imported_from_the_current_folder(other, tmp_path, package):
+    """`python -c` searches it; whoever may write there would run code in the process."""
+    (tmp_path / package).parent.mkdir(exist_ok=True)
+    (tmp_path / package).write_text("print('a stranger runs', flush=True)")
+    python = other(f"3.{sys.version_info[1]}")
+    with harness.running([python, "-c", PAUSES], cwd=tmp_path) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pyusdt("attach", process.pid)
+        assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert process.stdout.read() == ""
+
+
+def test_attach_needs_a_process(pydtrace):
+    run = pydtrace("--attach", "-n", "BEGIN { exit(0); }")
+    assert run.status == 1 and "--attach is for a process that runs: it needs -p" in run.stderr, run
+
+
+# --- under load -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("letters", ["tns", "f", pytest.param("tnsp", marks=pytest.mark.long)])
+def test_again_and_again_under_load(other, version, letters):
+    with loaded(other(version), letters) as load:
+        for _ in range(5):
+            run = pyusdt("attach", load.pid)
+            assert (run.status, run.stderr) == (0, ""), run
+            run = pyusdt("detach", load.pid)
+            assert (run.status, run.stderr) == (0, ""), run
+        assert load.ask()["modules"] == []
+        load.end()
