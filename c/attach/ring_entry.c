@@ -215,16 +215,37 @@ static int32_t find_entry(const struct pyusdt_ring_target *target, const struct 
     return -1;
 }
 
-/* The first slot with nothing in it; 0: none. */
+/* The slot, if nothing is in it; else 0. */
 static uint64_t find_slot(const struct pyusdt_ring_target *target)
 {
     static char bytes[PYUSDT_SLOT_SIZE], zeros[PYUSDT_SLOT_SIZE];
+    uint64_t slot = target->choice < target->slots ? target->slot[target->choice] : 0;
 
-    for (uint32_t i = 0; i < target->slots; i++)
-        if (pyusdt_memory_read(&target->memory, target->slot[i], bytes, sizeof bytes) == 0 &&
-            memcmp(bytes, zeros, sizeof bytes) == 0)
-            return target->slot[i];
-    return 0;
+    return slot != 0 && pyusdt_memory_read(&target->memory, slot, bytes, sizeof bytes) == 0 &&
+                   memcmp(bytes, zeros, sizeof bytes) == 0
+               ? slot
+               : 0;
+}
+
+/* From 3.13 on: a tracer that was killed between two stores has left its entry, the last one, uncounted. */
+static bool mend_count(const struct pyusdt_ring_target *target, struct ring *ring)
+{
+    int32_t i = (ring->last + (int32_t)ring->n - 1) % (int32_t)ring->n;
+    uint64_t words[2];
+    bool is_ours = false;
+
+    if (!counts(target) || between(ring) != (ring->todo + 1) % (int32_t)ring->n)
+        return true;
+    if (pyusdt_memory_read(&target->memory, entry_address(target, ring, i), words, sizeof words) !=
+            0 ||
+        words[0] != target->function)
+        return true; /* for verify_count() */
+    for (uint32_t k = 0; k < target->slots; k++)
+        is_ours |= words[1] == target->slot[k];
+    if (!is_ours)
+        return true;
+    ring->todo++;
+    return write_int(target, ring->at + target->layout.ring_todo, ring->todo);
 }
 
 /* The interpreter looks at its pending calls from now on. */
@@ -268,6 +289,8 @@ enum pyusdt_ring_result pyusdt_ring_put(struct pyusdt_ring_target *target,
 
     if (r != PYUSDT_RING_DONE)
         return r;
+    if (!mend_count(target, &ring))
+        return PYUSDT_RING_FAILED;
     *misfit = verify_count(target, &ring);
     if (*misfit)
         return PYUSDT_RING_MISFIT;
@@ -293,15 +316,6 @@ enum pyusdt_ring_result pyusdt_ring_put(struct pyusdt_ring_target *target,
         return PYUSDT_RING_FAILED;
     PYUSDT_ATTACH_HOOK(6);
     return PYUSDT_RING_DONE;
-}
-
-/* From 3.13 on: a tracer that was killed between two stores has left one entry uncounted.  Only one of ours is counted here. */
-static bool mend_count(const struct pyusdt_ring_target *target, struct ring *ring)
-{
-    if (!counts(target) || between(ring) != ring->todo + 1)
-        return true;
-    ring->todo++;
-    return write_int(target, ring->at + target->layout.ring_todo, ring->todo);
 }
 
 enum pyusdt_ring_result pyusdt_ring_mend(struct pyusdt_ring_target *target,

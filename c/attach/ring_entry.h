@@ -7,7 +7,7 @@
  * - The order of the stores: text, entry, the ring's end, the flags. If the tracer dies between two of them, the entry
  *   is not there, or is there and runs a bit later.
  * - From 3.13 on the end of the ring and the number of calls are two words. If the tracer dies between these two stores,
- *   the next store of an entry, whoever makes it, is called one call later; pyusdt_ring_mend() repairs that.
+ *   the next store of an entry, whoever makes it, is called one call later; the next pyusdt_ring_put() or pyusdt_ring_mend() repairs that.
  * - What the process's memory says is untrusted: every number is checked against its range, and every loop has a limit.
  */
 #ifndef PYUSDT_ATTACH_RING_ENTRY_H
@@ -25,11 +25,12 @@ enum {
 struct pyusdt_ring_target {
     struct pyusdt_memory memory;
     struct pyusdt_python_layout layout;
-    uint64_t runtime;  /* _PyRuntime */
-    uint64_t function; /* PyRun_SimpleString */
-    uint64_t slot[PYUSDT_SLOTS];
+    uint64_t runtime;            /* _PyRuntime */
+    uint64_t function;           /* PyRun_SimpleString */
+    uint64_t slot[PYUSDT_SLOTS]; /* all that there are, free or not */
     uint32_t slots;
-    uint32_t size; /* of the text, without its NUL */
+    uint32_t choice; /* the one to take */
+    uint32_t size;   /* of the text, without its NUL */
     char text[PYUSDT_SLOT_REPORT];
     uint64_t used; /* the slot that has the text */
 };
@@ -57,7 +58,7 @@ enum pyusdt_ring_result {
     PYUSDT_RING_DONE,
     PYUSDT_RING_LOCKED,     /* a thread has the ring's lock: again, soon */
     PYUSDT_RING_FULL,       /* again, soon */
-    PYUSDT_RING_NO_SLOT,    /* none is free */
+    PYUSDT_RING_NO_SLOT,    /* the slot is not free */
     PYUSDT_RING_FINALIZING, /* the interpreter ends */
     PYUSDT_RING_MISFIT,
     PYUSDT_RING_GONE,   /* there is no entry of ours */
@@ -68,7 +69,7 @@ enum pyusdt_ring_result {
 
 extern const char *const pyusdt_misfit_texts[PYUSDT_MISFIT_COUNT_OF];
 
-/* Puts the text into a free slot, and an entry for it into the ring. */
+/* Puts the text into the slot, and an entry for it into the ring. */
 enum pyusdt_ring_result pyusdt_ring_put(struct pyusdt_ring_target *target,
                                         enum pyusdt_misfit *misfit);
 

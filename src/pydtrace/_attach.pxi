@@ -21,6 +21,7 @@ cdef extern from "attach/ring_entry.h" nogil:
         uint64_t function
         uint64_t slot[PYUSDT_SLOTS]
         uint32_t slots
+        uint32_t choice
         uint32_t size
         char text[PYUSDT_SLOT_REPORT]
         uint64_t used
@@ -62,7 +63,8 @@ RING_MISFIT, RING_GONE, RING_FAILED = PYUSDT_RING_MISFIT, PYUSDT_RING_GONE, PYUS
 cdef class RingEntry:
     """One call of ours in the pending calls of the CPython in a process.
 
-    function: the address of PyRun_SimpleString; slots: addresses of SLOT_SIZE bytes each that the text may lie in.
+    function: the address of PyRun_SimpleString; slots: addresses of SLOT_SIZE bytes each that a text may lie in, free or
+    not.
     put(), mend() and withdraw() stop the threads of the process for a moment, which they have limit milliseconds to do.  They
     return (errno of stopping them or 0, RING_…, what does not fit or "", number of the threads, seconds that they stood,
     (the thread that did not stop in time, its state)), and raise OSError if no child process could do it; EINTR: the child
@@ -110,7 +112,7 @@ cdef class RingEntry:
         if not 0 < len(text) < PYUSDT_SLOT_REPORT or b"\0" in text or slot >= self.target.slots:
             raise ValueError("no such slot, or a text that does not fit into one")
         cdef pyusdt_ring_target target = self.target
-        target.slot[0], target.slots, target.used = self.target.slot[slot], 1, 0
+        target.choice, target.used = slot, 0
         memset(target.text, 0, sizeof(target.text))
         memcpy(target.text, <const char *>text, len(text))
         target.size = <uint32_t>len(text)

@@ -266,6 +266,19 @@ def test_nothing_is_imported_from_the_current_folder(other, tmp_path, package):
         assert process.stdout.read() == ""
 
 
+def test_where_other_files_have_our_names(other, program, root, tmp_path):
+    """A stranger in that namespace could have made them."""
+    start = os.path.realpath(os.path.join(python_builds.ROOM, "pyusdt", "vm", "start"))
+    script = f'mount --bind {tmp_path} {start} && exec "$@"'
+    python = other(f"3.{sys.version_info[1]}")
+    inside = ["unshare", "-m", "sh", "-c", script, "sh", python, program(PAUSES)]
+    with harness.running(inside) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pyusdt("attach", process.pid)
+        assert run.status == 1 and "sees another file as " in run.stderr, run
+        assert process.poll() is None
+
+
 def test_attach_needs_a_process(pydtrace):
     run = pydtrace("--attach", "-n", "BEGIN { exit(0); }")
     assert run.status == 1 and "--attach is for a process that runs: it needs -p" in run.stderr, run

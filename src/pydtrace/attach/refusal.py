@@ -110,7 +110,7 @@ def _explain_forbidden(start: str, pid: int) -> tuple[str, str]:
         )
     if not _can_trace_others(ours):
         return (
-            f"{start}: it has more rights than this user, or lets nobody read it (PR_SET_DUMPABLE)",
+            f"{start}: it has more rights than this user, or has forbidden it (PR_SET_DUMPABLE)",
             "be root",
         )
     return (

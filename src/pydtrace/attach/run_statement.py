@@ -29,7 +29,7 @@ from .refusal import (
     read_status,
 )
 from .statement import Statement
-from .text_slots import find_slots
+from .text_slots import find_slots, is_free
 
 OLDEST = 10  # minor version
 _FUNCTION, _OF_DEBUG_BUILD = "PyRun_SimpleString", "_Py_NegativeRefcount"
@@ -114,8 +114,7 @@ class Target:
         return address + bias
 
     def _check_version(self) -> None:
-        """Before 3.11 no variable of C has the version, so only names of files have told it so far: the interpreter's own memory
-        has to confirm it."""
+        """Before 3.11 the version is in no variable of C. Names of files have it, and the interpreter's memory confirms it."""
         if self.minor > OLDEST:
             return
         python = self.python
@@ -145,12 +144,16 @@ class Target:
     def _put(self, statement: Statement) -> None:
         texts = []
         for number, slot in enumerate(self.entry.slots):
+            if not is_free(self.python, slot):
+                continue
             try:
                 texts.append((number, statement.make_text(self.inner_pid, slot)))
             except ValueError:
                 raise NotAttached(
                     f"process {self.pid}: the path of pyusdt's files is too long for the text that it would run"
                 ) from None
+        if not texts:
+            raise self._make_ring_refusal(_tracer.RING_NO_SLOT, "")
         error = result = 0
         for i in range(_PUT_TRIES):
             limit = _STOP_LIMITS[min(i // _LIMIT_TRIES, len(_STOP_LIMITS) - 1)]

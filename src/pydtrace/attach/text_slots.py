@@ -23,7 +23,7 @@ _FIRST = ("libpython", "python", "libm.so", "libm-", "libc.so", "libc-")  # whic
 
 
 def find_slots(python: RemotePython) -> list[int]:
-    """Addresses of _tracer.SLOT_SIZE bytes each.  NotAttached: there are none."""
+    """Addresses of _tracer.SLOT_SIZE bytes each, free or not.  NotAttached: there are none."""
     found: list[int] = []
     writable = _writable_ranges(python.pid)
     for mapping in _files(python):
@@ -31,7 +31,7 @@ def find_slots(python: RemotePython) -> list[int]:
             is_writable = any(
                 low <= address and address + _tracer.SLOT_SIZE <= high for low, high in writable
             )
-            if is_writable and _is_free(python, address):
+            if is_writable:
                 found.append(address)
         if len(found) >= _tracer.MOST_SLOTS:
             break
@@ -88,8 +88,8 @@ def _slots_of_file(pid: int, mapping: maps.Mapping) -> list[int]:
     return list(range(low, high - _tracer.SLOT_SIZE + 1, _tracer.SLOT_SIZE))
 
 
-def _is_free(python: RemotePython, address: int) -> bool:
-    """Not all are: a file may have content behind its data."""
+def is_free(python: RemotePython, address: int) -> bool:
+    """Not all slots are: a file may have content behind its data."""
     try:
         return not any(python.memory.read(address, _tracer.SLOT_SIZE))
     except OSError:

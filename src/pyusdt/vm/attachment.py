@@ -48,7 +48,7 @@ def leave(_report: object, if_unused: bool) -> None:
 
 
 def _keep_extension() -> None:
-    """For the next attach: start/attach.py."""
+    """For the next attach: start/enter_process.py."""
     import _imp
 
     _imp._pyusdt_extension = (_core, _core_identity)  # type: ignore[attr-defined]

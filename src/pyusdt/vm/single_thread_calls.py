@@ -76,8 +76,8 @@ def unwrap_calls() -> None:
         if getattr(call, "pyusdt_wraps", False):
             setattr(os, name, call.__wrapped__)  # type: ignore[union-attr]
     forget_callback("ctypes")
-    ctypes = sys.modules.get("ctypes")
-    find = getattr(ctypes.CDLL, "__getitem__", None) if hasattr(ctypes, "CDLL") else None
+    ctypes: Any = sys.modules.get("ctypes")
+    find = getattr(getattr(ctypes, "CDLL", None), "__getitem__", None)
     if getattr(find, "pyusdt_wraps", False):
         ctypes.CDLL.__getitem__ = find.__wrapped__  # type: ignore[union-attr]
 

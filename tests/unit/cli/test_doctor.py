@@ -303,9 +303,8 @@ def test_doctor_of_made_up_machines(machine, subject, good, said, monkeypatch):
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        ((3, 10), "frame evaluation hook.*attach PID needs"),
-        ((3, 12), "by sys.monitoring; .*attach PID needs"),
-        ((3, 14), "attach PID works"),
+        ((3, 10), "frame evaluation hook.*attach PID"),
+        ((3, 12), "by sys.monitoring; .*attach PID"),
     ],
 )
 def test_doctor_says_how_pythons_own_probes_are_had(version, said, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from pydtrace.attach.run_statement import OLDEST
 from pyusdt._core import vm_probes
 from tests.support.paths import ROOT
 
@@ -20,11 +21,12 @@ def test_probes_by_version():
     since = {name: minor for name, minor, _places in vm_probes()}
     table = rows()
     assert min(table) == 9 and len(table) > 5
-    for minor, (pyusdt, provider, alloc, free, _attach, _stacks) in table.items():
+    for minor, (pyusdt, provider, alloc, free, attach, _stacks) in table.items():
         assert (pyusdt == "yes") is (minor >= 10)
         assert provider.startswith("yes") is (minor >= since["function-entry"])
         assert (alloc == "yes") is (minor >= since["alloc"])
         assert (free == "yes") is (minor >= since["free"])
+        assert (attach == "yes") is (minor >= OLDEST)
 
 
 def test_stacks_by_version():

@@ -10,6 +10,7 @@ import pytest
 
 import pydtrace
 import pyusdt
+from pydtrace.attach.refusal import NotAttached
 from pydtrace.bpf import asm, syscalls
 from pydtrace.cli.commands.list_command import NotFound
 from pydtrace.cli.parsing.arguments import UsageError
@@ -41,6 +42,7 @@ MADE = [  # of those with a constructor of their own; cli's UsageError adds noth
     StackReadError("no process 17"),
     EngineError("no \x1b here"),
     NotFound("no such file"),
+    NotAttached("process 17 is stopped\nhint: let it go on"),
     NoPyusdt("process 17 has no pyusdt in it"),
     return_sites.ReturnsNotFound("its symbol has no size", True),
     printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1),

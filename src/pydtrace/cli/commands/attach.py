@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 
-import pyusdt
 from pydtrace.attach.refusal import NotAttached
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
@@ -22,13 +21,14 @@ from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_modules import RemoteModules
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
 from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
+from pyusdt.vm.inject_env import START
 
 __all__ = ["NotAttached", "attach_provider", "detach_provider"]
 
 BEGIN_TIMEOUT = 5.0  # seconds
 _ATTACHMENT = "pyusdt.vm.attachment"
-_PACKAGE = os.path.dirname(os.path.abspath(pyusdt.__file__))
-_LOADER = os.path.join(_PACKAGE, "vm", "start", "attach.py")
+_LOADER = os.path.join(START, "enter_process.py")
+_PACKAGE = os.path.dirname(os.path.dirname(START))
 
 
 def attach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, temporary: bool = False) -> bool:

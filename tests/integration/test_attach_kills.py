@@ -1,0 +1,113 @@
+"""A tracer that is killed or stopped at each step of an attach: the program goes on, and can be attached to again.
+
+Input: a build of c/attach/ with a hook between every two stores into the program (attach_main.c).
+
+- A child that is stopped while the program's threads stand is killed by the kernel's timer.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from pydtrace import _tracer
+from pydtrace.attach.run_statement import Target
+from pydtrace.attach.text_slots import is_free
+from tests.integration.test_attach import loaded
+from tests.support import harness, python_builds
+
+pytestmark = pytest.mark.xdist_group("integration/test_attach")
+CORE = os.path.join(harness.ROOT, "c")
+STORES, AROUND = range(1, 7), (10, 11, 12, 13)
+VERSIONS = ["3.10", "3.13"]
+
+
+@pytest.fixture(scope="module")
+def injector(tmp_path_factory) -> str:
+    program = str(tmp_path_factory.mktemp("attach") / "attach_main")
+    files = ["attach/stop_process.c", "attach/ring_entry.c", "attach/inject.c"]
+    files += [
+        f"pystack/{name}.c"
+        for name in ("cpython_offsets", "remote_memory", "ptrace_holder", "ptrace_holds")
+    ]
+    subprocess.run(
+        [
+            *(
+                "gcc",
+                "-std=gnu11",
+                "-O1",
+                "-g",
+                "-DPYUSDT_ATTACH_HOOKS",
+                f"-I{CORE}",
+                "-o",
+                program,
+            ),
+            os.path.join(harness.ROOT, "tests", "c", "attach_main.c"),
+            *(os.path.join(CORE, name) for name in files),
+            "-pthread",
+        ],
+        check=True,
+    )
+    return program
+
+
+def free_slot(target: Target) -> int:
+    return next(slot for slot in target.entry.slots if is_free(target.python, slot))
+
+
+def inject(injector: str, target: Target, text: str, *more: str, **environment: str) -> harness.Run:
+    function, slot = target._find_function(), free_slot(target)
+    numbers = [target.pid, target.minor, target.python.runtime, function, slot]
+    return harness.run(
+        [injector, *map(str, numbers), text, *more], env={**os.environ, **environment}
+    )
+
+
+def goes_on(load) -> None:
+    before = load.ask()["rounds"]
+    end = time.monotonic() + 10
+    while load.ask()["rounds"] == before:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("signal", ["kill", "stop"])
+def test_at_each_step(injector, version, signal):
+    python = python_builds.find(version)
+    if python is None:
+        pytest.skip(f"host: no CPython {version}")
+    with loaded(python, "t") as load:
+        for place in [*STORES, *AROUND]:
+            target = Target(load.pid)
+            slot = free_slot(target)
+            run = inject(
+                injector, target, "try:pass\nexcept:pass\n", HOOK=str(place), HOOK_SIGNAL=signal
+            )
+            assert run.stdout.split()[0] == "-4", (place, run)  # EINTR: the child was killed
+            goes_on(load)
+            assert "TracerPid:\t0\n" in Path(f"/proc/{load.pid}/status").read_text(), place
+            target.python.memory.write(slot, bytes(_tracer.SLOT_SIZE))  # a killed tracer leaves it
+        run = inject(injector, Target(load.pid), "try:pass\nexcept:pass\n")
+        assert run.stdout == "0 0 0\n", run
+        load.end()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_runs_and_what_was_taken_back(injector, version, tmp_path):
+    """An entry runs once, also in a program whose tracer was killed right behind the store that makes it visible."""
+    python = python_builds.find(version)
+    if python is None:
+        pytest.skip(f"host: no CPython {version}")
+    for place, runs in [("2", [0]), ("4", [0, 1]), ("5", [0, 1]), ("6", [1]), ("", [1])]:
+        mark = tmp_path / f"mark{place}"
+        text = f"try:open({str(mark)!r},'a').write('x')\nexcept:pass\n"
+        with loaded(python, "t") as load:
+            inject(injector, Target(load.pid), text, HOOK=place)
+            time.sleep(0.5)
+            assert len(mark.read_text() if mark.exists() else "") in runs, place
+            load.end()
