@@ -146,3 +146,29 @@ cdef class RingEntry:
         misfit = pyusdt_misfit_texts[injected.misfit].decode()
         late = (injected.late, chr(injected.late_state)) if injected.late else (0, "")
         return (-injected.error, injected.result, misfit, injected.threads, injected.stood / 1e9, late)
+
+
+cdef extern from "shared/fsuid.h" nogil:
+    ctypedef struct pyusdt_saved_fsuid "struct pyusdt_saved_fsuid":
+        bint is_switched
+
+    int pyusdt_fsuid_switch(uint32_t uid, uint32_t gid, pyusdt_saved_fsuid *saved)
+    void pyusdt_fsuid_restore(const pyusdt_saved_fsuid *saved)
+
+
+cdef class UserRights:
+    """`with UserRights(uid, gid):` the thread has only this user's rights in file systems.  Raises OSError."""
+
+    cdef uint32_t uid, gid
+    cdef pyusdt_saved_fsuid saved
+
+    def __cinit__(self, uint32_t uid, uint32_t gid):
+        self.uid, self.gid = uid, gid
+
+    def __enter__(self):
+        cdef int code = pyusdt_fsuid_switch(self.uid, self.gid, &self.saved)
+        if code < 0:
+            raise failure(code, NULL)
+
+    def __exit__(self, *_):
+        pyusdt_fsuid_restore(&self.saved)

@@ -248,7 +248,7 @@ def test_of_another_user(other, root):
                 str(load.pid),
             ]
         )
-        assert run.status == 1 and "no right to" in run.stderr, run
+        assert run.status == 1 and "belongs to another user" in run.stderr, run
         load.end()
 
 
@@ -266,17 +266,91 @@ def test_nothing_is_imported_from_the_current_folder(other, tmp_path, package):
         assert process.stdout.read() == ""
 
 
+# --- other files ----------------------------------------------------------------------------
+
+
+def default_places() -> dict[str, str]:
+    """The environment of a program whose run directory is where the system's is."""
+    return {name: value for name, value in os.environ.items() if name != "PYUSDT_RUNDIR"}
+
+
+@contextlib.contextmanager
+def in_container(python: str, mounts: str, folder: Path):
+    """A load in a mount namespace of its own, in which this tree's sources are hidden."""
+    program = folder / "load.py"
+    program.write_text(Path(LOADS).read_text())
+    hidden = os.path.join(harness.ROOT, "src")
+    script = f'{mounts}mount -t tmpfs none {hidden} && exec "$@"'
+    command = ["unshare", "-m", "sh", "-c", script, "sh", python, str(program), "t"]
+    with harness.running(command, stdin=subprocess.PIPE, env=default_places()) as process:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        yield Load(process)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_into_a_container_and_out_again(other, root, tmp_path, version):
+    """Files are there only while they are loaded."""
+    with in_container(other(version), "mount -t tmpfs none /dev/shm && ", tmp_path) as load:
+        places = [f"/proc/{load.pid}/root/{name}" for name in ("tmp", "var/tmp", "dev/shm")]
+
+        def left() -> set[str]:
+            return {name for each in places for name in os.listdir(each) if ".pyusdt" in name}
+
+        before = left()
+        for _ in range(2):
+            run = tracing(COUNTS, load.pid, "--attach")
+            assert (run.status, run.stderr) == (0, "") and counted(run)["work"] >= 1, run
+            assert load.ask()["modules"] == [] and left() == before
+        assert len([each for each in load.ask()["mappings"] if "_core" in each]) <= 1
+        load.end()
+
+
+def test_where_no_library_can_be_loaded_from(other, root, tmp_path):
+    mounts = "".join(
+        f"mount -t tmpfs -o {how} none {place} && "
+        for place, how in [("/var/tmp", "noexec"), ("/dev/shm", "ro")]
+    )
+    tmp = "mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp && "
+    with in_container(other(f"3.{sys.version_info[1]}"), mounts + tmp, tmp_path) as load:
+        run = pyusdt("attach", load.pid)
+        assert run.status == 1, run
+        assert "(/tmp: noexec, /var/tmp: noexec, /dev/shm: read-only)" in run.stderr, run
+        load.end()
+
+
 def test_where_other_files_have_our_names(other, program, root, tmp_path):
-    """A stranger in that namespace could have made them."""
+    """A stranger in that namespace could have made them: they are not run."""
     start = os.path.realpath(os.path.join(python_builds.ROOM, "pyusdt", "vm", "start"))
-    script = f'mount --bind {tmp_path} {start} && exec "$@"'
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "enter_process.py").write_text("print('a stranger runs', flush=True)\n")
+    script = f'mount --bind {tmp_path / "start"} {start} && exec "$@"'
     python = other(f"3.{sys.version_info[1]}")
     inside = ["unshare", "-m", "sh", "-c", script, "sh", python, program(PAUSES)]
     with harness.running(inside) as process:
         assert process.stdout.readline() == "ready\n"
         run = pyusdt("attach", process.pid)
-        assert run.status == 1 and "sees another file as " in run.stderr, run
-        assert process.poll() is None
+        assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert process.stdout.read() == ""
+
+
+def test_of_a_user_who_cannot_read_our_files(root, other):
+    """Root's tracer copies them with his rights, and he loads them."""
+    if not os.path.exists("/usr/bin/python3.11") or sys.version_info[1] != 11:
+        pytest.skip("host: the system's Python is of another version")
+    other("3.11")
+    ids = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+    code = "import sys; sys.path.insert(0, sys.argv[2]); from pydtrace.cli.commands import attach; attach.can_read = lambda *_: False; attach.attach_provider(int(sys.argv[1]))"
+    with harness.running(
+        [*ids, "/usr/bin/python3.11", "-c", PAUSES], cwd="/", env=default_places()
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = harness.run([sys.executable, "-c", code, str(process.pid), python_builds.ROOM])
+        assert (run.status, run.stderr) == (0, ""), run
+        run = pyusdt("detach", process.pid)
+        assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert process.stderr.read() == ""
 
 
 def test_attach_needs_a_process(pydtrace):

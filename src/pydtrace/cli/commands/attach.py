@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 
+from pydtrace.attach.placed_copy import can_read, place_copy
 from pydtrace.attach.refusal import NotAttached
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
-from pydtrace.engine.attach_hints import advise_start
 from pydtrace.engine.embedded.young_processes import has_python_provider
 from pydtrace.process.file_view import sees_same_file
 from pydtrace.process.identity import is_alive
@@ -28,6 +28,15 @@ __all__ = ["NotAttached", "attach_provider", "detach_provider"]
 BEGIN_TIMEOUT = 5.0  # seconds
 _ATTACHMENT = "pyusdt.vm.attachment"
 _LOADER = os.path.join(START, "enter_process.py")
+_LOADED = (  # of the package, by a process that is attached to
+    "__init__.py",
+    "import_callbacks.py",
+    "vm/__init__.py",
+    "vm/attachment.py",
+    "vm/single_thread_calls.py",
+    "vm/start/enter_process.py",
+    "vm/start/load_provider.py",
+)
 _PACKAGE = os.path.dirname(os.path.dirname(START))
 
 
@@ -39,10 +48,13 @@ def attach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, temporary: bool = 
     with _watching(pid, timeout):
         target = Target(pid)
         core = _find_core(target)
-        _check_view(pid, [_LOADER, core])
-        target.run(
-            Statement.run_file(_LOADER, "enter", _PACKAGE, temporary, _identify(core)), timeout
-        )
+        identity = _identify(core)
+        if _sees_files(pid, [_LOADER, core]):
+            _enter(target, _PACKAGE, temporary, identity, timeout)
+        else:
+            names = [*_LOADED, os.path.basename(core)]
+            with place_copy(pid, _PACKAGE, names) as folder:
+                _enter(target, folder, temporary, identity, timeout)
         if not has_python_provider(pid):
             raise NotAttached(
                 f"process {pid} has loaded pyusdt, but has no provider python: it can make no file in /dev/shm or /tmp"
@@ -110,16 +122,17 @@ def _identify(core: str) -> str:
         return hashlib.sha256(file.read()).hexdigest()[:16]
 
 
-def _check_view(pid: int, paths: list[str]) -> None:
-    """A process that sees other files under our names would run the code of whoever can make these names there."""
+def _enter(target: Target, package: str, temporary: bool, identity: str, timeout: float) -> None:
+    loader = os.path.join(package, os.path.relpath(_LOADER, _PACKAGE))
+    target.run(Statement.run_file(loader, "enter", package, temporary, identity), timeout)
+
+
+def _sees_files(pid: int, paths: list[str]) -> bool:
+    """Whether the process can load the tracer's own files.  One that sees other files under our names would run the code of whoever
+    can make these names there."""
     try:
-        other = next((path for path in paths if not sees_same_file(pid, path)), None)
+        return all(sees_same_file(pid, path) for path in paths) and can_read(pid, paths)
     except OSError as error:
         raise NotAttached(
             f"process {pid}: its root folder cannot be looked at: {error.strerror}"
         ) from None
-    if other:
-        raise NotAttached(
-            f"process {pid} sees another file as {other} (it is in a container or a chroot, or has its own mounts)",
-            f"run `pyusdt attach` where both see the same files; {advise_start(pid)}",
-        )
