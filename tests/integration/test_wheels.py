@@ -18,97 +18,24 @@ from pathlib import Path
 
 import pytest
 
-from pydtrace.cli.commands import examples
-from tests.support import elf_notes, harness, pip_packages
+from tests.support import harness, pip_packages, wheels
 from tests.support.docs_blocks import BLOCKS, check_step, steps
 
 pytestmark = pytest.mark.xdist_group("integration/test_wheels")
 URL = "https://example.invalid/pyusdt/blob/main"
-QUIET = ("--quiet", "--disable-pip-version-check")
 
 
 def build(python: str, folder, url: str = "") -> str:
-    """The path of a repaired wheel, built by a Python that has setuptools and cython; url: where its links lead."""
-    tree = folder / "tree"
-    shutil.copytree(harness.ROOT, tree, symlinks=True, ignore=harness.NOT_SOURCE)
-    made = harness.run(
-        [
-            python,
-            "-m",
-            "pip",
-            "wheel",
-            *QUIET,
-            "--no-build-isolation",
-            "--no-deps",
-            "--wheel-dir",
-            str(folder / "made"),
-            str(tree),
-        ],
-        timeout=300,
-        cwd=tree,
-        env={**os.environ, "PYUSDT_URL": url},
-    )
-    assert made.status == 0, made
-    (wheel,) = glob.glob(str(folder / "made" / "pydtrace-*.whl"))
-    auditwheel = os.path.join(os.path.dirname(sys.executable), "auditwheel")
-    environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
-    repaired = harness.run(
-        [auditwheel, "repair", "--strip", "--wheel-dir", str(folder / "repaired"), wheel],
-        timeout=120,
-        env=environment,
-    )
-    assert repaired.status == 0, repaired
-    (wheel,) = glob.glob(str(folder / "repaired" / "pydtrace-*.whl"))
+    """The path of a repaired wheel of this tree; url: where its links lead."""
+    made = wheels.build(python, wheels.copy_tree(folder), make(folder / "made"), PYUSDT_URL=url)
+    wheel = wheels.repair(made, make(folder / "repaired"))
     assert "manylinux" in wheel, wheel
     return wheel
 
 
-def check_contents(wheel: str, folder) -> None:
-    """No sources, no tests; what modules in C and Cython need; the notes, and a semaphore for each, in a stripped module."""
-    with zipfile.ZipFile(wheel) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/")]  # folders
-        (core,) = (name for name in names if re.fullmatch(r"pyusdt/_core\.\S+\.so", name))
-        archive.extract(core, folder)
-    sources = {
-        name
-        for name in names
-        if name.endswith((".c", ".h", ".pyx", ".pxd", ".in")) or "tests" in name
-    }
-    assert sources == {
-        "pyusdt/__init__.pxd",
-        "pyusdt/include/pyusdt_probe.h",
-        "pydtrace/examples/inline_test.pyx",
-    }, names
-    pages = {name for name in names if name.startswith("pydtrace/docs/") and not name.endswith("/")}
-    assert pages == {
-        f"pydtrace/{path.relative_to(harness.ROOT)}"
-        for section in ("start", "howto", "reference")
-        for path in Path(harness.ROOT, "docs", section).rglob("*.md")
-    }
-    programs = {
-        name for name in names if name.startswith("pydtrace/examples/") and not name.endswith("/")
-    }
-    assert programs == {f"pydtrace/examples/{name}" for name in examples.example_names()}
-    assert {
-        "pyusdt/py.typed",
-        "pydtrace/py.typed",
-        "pyusdt/_core.pyi",
-        *(f"pydtrace/cli/completions/pyusdt.{shell}" for shell in ("bash", "zsh", "fish")),
-    } <= set(names)
-    for part in (
-        "pyusdt/vm/start",
-        "pydtrace/sinks/live/web_assets",
-        "pydtrace/cli/completions",
-    ):  # what is no package, file by file
-        files = [name for name in os.listdir(f"{harness.ROOT}/src/{part}") if "." in name]
-        assert files and {f"{part}/{name}" for name in files} <= set(names), names
-    assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
-    path = str(folder / core)
-    notes = elf_notes.read_notes(path)
-    assert len(notes) == len({note.semaphore for note in notes}) == 953
-    with open(path, "rb") as file:
-        sections = elf_notes.sections(file.read())
-    assert ".symtab" not in sections and sections[".probes"][2] == 2 * 953
+def make(folder: Path) -> str:
+    folder.mkdir()
+    return str(folder)
 
 
 def check_metadata(wheel: str) -> None:
@@ -174,69 +101,12 @@ def check_rendering(path: str) -> None:
         assert checked.status == 0 and "PASSED" in checked.stdout, checked
 
 
-def check_use(python: str, wheel: str, folder) -> None:
-    """In a clean virtual environment, without a compiler in reach or a registry to ask."""
-    environment = folder / "environment"
-    subprocess.run([python, "-m", "venv", environment], check=True)
-    clean = {"PATH": "/proc/nonexistent", "HOME": str(folder), "CC": "/proc/nonexistent/cc"}
-    installed = harness.run(
-        [str(environment / "bin/python"), "-m", "pip", "install", *QUIET, "--no-index", wheel],
-        timeout=120,
-        env=clean,
-    )
-    assert installed.status == 0, installed
-    used = harness.run(
-        [str(environment / "bin/python"), os.path.join(harness.INTEGRATION, "use_wheel.py")],
-        timeout=60,
-        env=clean,
-        cwd=folder,
-    )
-    assert used.status == 0 and "own /" in used.stdout, used
-    empty = folder / "empty"
-    empty.mkdir()
-    program = str(empty / "hello.py")
-    shown = harness.run(
-        ["sh", "-c", f"{environment}/bin/pyusdt example hello.py > hello.py"],
-        env={**clean, "PATH": os.environ["PATH"]},
-        cwd=empty,
-    )
-    assert shown.status == 0 and "import pyusdt" in Path(program).read_text(), shown
-    page = harness.run([str(environment / "bin/pyusdt"), "help", "profile"], env=clean, cwd=empty)
-    assert page.status == 0 and page.stdout.startswith("# "), page
-    script = "pyusdt$target:::user_trace-i4s4 { trace(arg2); }"
-    traced = harness.run(
-        [
-            str(environment / "bin/pydtrace"),
-            "-q",
-            "-n",
-            script,
-            "-c",
-            f"{environment}/bin/python {program}",
-        ],
-        env={**clean, "PATH": os.environ["PATH"]},
-    )
-    assert traced.status == 0 and "3" in traced.stdout, traced
-    script = "python$target:__main__::function-entry { @[probefunc] = count(); }"
-    traced = harness.run(
-        [
-            str(environment / "bin/pydtrace"),
-            "-q",
-            "-n",
-            script,
-            "-c",
-            f"{environment}/bin/python {program}",
-        ],
-        env={**clean, "PATH": os.environ["PATH"]},
-    )
-    assert traced.status == 0 and traced.stdout.split()[-2:] == ["<module>", "1"], traced
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="host: auditwheel is for Linux")
 def test_wheel_of_this_python(tmp_path):
     wheel = build(sys.executable, tmp_path, URL)
-    check_contents(wheel, tmp_path)
+    wheels.check_contents(wheel, tmp_path)
     check_metadata(wheel)
-    check_use(sys.executable, wheel, tmp_path)
+    wheels.check_use(sys.executable, wheel, tmp_path)
     for page in ("README.md", "docs/start/first-heat-map.md", "docs/start/cheat-sheet.md"):
         (empty := tmp_path / os.path.basename(page)).mkdir()
         follow(page, tmp_path / "environment", empty)
@@ -269,7 +139,7 @@ def test_minutes_to_the_first_heat_map(tmp_path):
         began = time.monotonic()
         home = tmp_path / os.path.basename(source) / "environment"
         subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        subprocess.run([home / "bin/pip", "install", *QUIET, source], check=True)
+        subprocess.run([home / "bin/pip", "install", *wheels.QUIET, source], check=True)
         installed_in = time.monotonic() - began
         (empty := tmp_path / f"{os.path.basename(source)}-folder").mkdir()
         follow("docs/start/first-heat-map.md", home, empty)
@@ -285,7 +155,7 @@ def builder(python: str, folder, *packages: str) -> str:
     subprocess.run([python, "-m", "venv", folder], check=True)
     with open(os.path.join(harness.ROOT, "requirements-dev.txt")) as file:
         tools = [line.strip() for line in file if line.startswith(("cython", "setuptools"))]
-    subprocess.run([folder / "bin/pip", "install", *QUIET, *packages, *tools], check=True)
+    subprocess.run([folder / "bin/pip", "install", *wheels.QUIET, *packages, *tools], check=True)
     return str(folder / "bin/python")
 
 
@@ -295,8 +165,8 @@ def builder(python: str, folder, *packages: str) -> str:
 def test_wheel_of_every_python(version, python_of, tmp_path):
     python = python_of(version)
     wheel = build(builder(python, tmp_path / "builder", "wheel"), tmp_path)
-    check_contents(wheel, tmp_path)
-    check_use(python, wheel, tmp_path)
+    wheels.check_contents(wheel, tmp_path)
+    wheels.check_use(python, wheel, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -315,19 +185,42 @@ def source_distribution(tmp_path_factory) -> str:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="host: not root, which `unshare --net` needs")
+def test_source_distribution_without_a_network(source_distribution, tmp_path):
+    """pip finds the build requirements in a folder, and nothing else anywhere."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    inside = str(tmp_path / "environment/bin/python")
+    with open(os.path.join(harness.ROOT, "requirements-dev.txt")) as file:
+        tools = [line.strip() for line in file if line.startswith(("cython", "setuptools"))]
+    found = tmp_path / "found"
+    download = ("download", *wheels.QUIET, "--no-deps", "--dest", str(found))
+    subprocess.run([inside, "-m", "pip", *download, *tools], check=True)
+    installed = harness.run(
+        [
+            *("unshare", "--net", inside, "-m", "pip", "install", *wheels.QUIET),
+            *("--no-index", "--find-links", str(found), source_distribution),
+        ],
+        timeout=900,
+        cwd=tmp_path,
+        env={**os.environ, "PYUSDT_REQUIRE_PROBES": "1", "PIP_CONFIG_FILE": os.devnull},
+    )
+    assert installed.status == 0, installed
+    used = harness.run([inside, wheels.USE], timeout=120, cwd=tmp_path)
+    assert used.status == 0 and "own /" in used.stdout, used
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("version", harness.VERSIONS)
 def test_source_distribution_on_every_python(version, python_of, source_distribution, tmp_path):
     """As a user's pip does it: a compiler, and what pyproject.toml asks for from the registry."""
     subprocess.run([python_of(version), "-m", "venv", tmp_path / "environment"], check=True)
     inside = str(tmp_path / "environment/bin/python")
     installed = harness.run(
-        [inside, "-m", "pip", "install", *QUIET, source_distribution],
+        [inside, "-m", "pip", "install", *wheels.QUIET, source_distribution],
         timeout=900,
         cwd=tmp_path,
         env={**os.environ, "PYUSDT_REQUIRE_PROBES": "1"},
     )
     assert installed.status == 0, installed
-    used = harness.run(
-        [inside, os.path.join(harness.INTEGRATION, "use_wheel.py")], timeout=60, cwd=tmp_path
-    )
+    used = harness.run([inside, wheels.USE], timeout=120, cwd=tmp_path)
     assert used.status == 0 and "own /" in used.stdout, used

@@ -79,10 +79,11 @@ def describe_python() -> str:
 
     gil = " without the GIL" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
     python = f"{platform.python_implementation()} {platform.python_version()}{gil}"
-    libc = " ".join(platform.libc_ver()).strip()
-    if not libc and "musl" in str(sysconfig.get_config_var("HOST_GNU_TYPE")):
-        libc = "musl"  # platform knows musl's version from CPython 3.14 on
-    return ", ".join(filter(None, [python, f"{sys.platform} {platform.machine()}", libc]))
+    name, number = platform.libc_ver()
+    if name != "musl" and "musl" in str(sysconfig.get_config_var("HOST_GNU_TYPE")):
+        name, number = "musl", ""  # platform does not know it before CPython 3.14
+    libc = f", {name} {number}".rstrip() if name else ""
+    return f"{python}, {sys.platform} {platform.machine()}{libc}"
 
 
 def version_text() -> str:
