@@ -54,7 +54,7 @@ def repair(wheel: str, folder, *options: str, path: str = "") -> str:
     return wheel
 
 
-def check_contents(wheel: str, folder) -> None:
+def check_contents(wheel: str, folder, tree: str = harness.ROOT) -> None:
     """No sources, no tests; what modules in C and Cython need; the notes, and a semaphore for each, in a stripped module."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
@@ -72,9 +72,9 @@ def check_contents(wheel: str, folder) -> None:
     }, names
     pages = {name for name in names if name.startswith("pydtrace/docs/")}
     assert pages == {
-        f"pydtrace/{path.relative_to(harness.ROOT)}"
+        f"pydtrace/{path.relative_to(tree)}"
         for section in ("start", "howto", "reference")
-        for path in Path(harness.ROOT, "docs", section).rglob("*.md")
+        for path in Path(tree, "docs", section).rglob("*.md")
     }
     programs = {name for name in names if name.startswith("pydtrace/examples/")}
     assert programs == {f"pydtrace/examples/{name}" for name in examples.example_names()}
@@ -93,7 +93,7 @@ def check_contents(wheel: str, folder) -> None:
         "pydtrace/sinks/live/web_assets",
         "pydtrace/cli/completions",
     ):  # what is no package, file by file
-        files = [name for name in os.listdir(f"{harness.ROOT}/src/{part}") if "." in name]
+        files = [name for name in os.listdir(f"{tree}/src/{part}") if "." in name]
         assert files and {f"{part}/{name}" for name in files} <= set(names), names
     assert [name for name in names if name.endswith("/data/share/man/man1/pydtrace.1")]
     path = os.path.join(folder, core)
