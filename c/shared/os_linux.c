@@ -116,19 +116,36 @@ static const char *find_field(const char *at, int wanted)
     return at ? at + 1 : "";
 }
 
+/* Not /proc/self/stat: in it qemu's user emulation shows when the calling thread began, not the
+ * process. */
+static int open_stat(uint32_t pid)
+{
+    const uint32_t own = (uint32_t)getpid();
+    char path[48];
+    int fd = -1;
+
+    if (pid == 0 || pid == own) {
+        snprintf(path, sizeof path, "/proc/self/task/%u/stat", own);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (fd < 0) { /* of another process, or /proc is of another pid namespace */
+        snprintf(path, sizeof path, "/proc/%u/stat", pid);
+        fd = open(pid == 0 ? "/proc/self/stat" : path, O_RDONLY | O_CLOEXEC);
+    }
+    return fd;
+}
+
 /* Fields 3, 4, 20 and 22: state, parent, threads, start. The first thread of a process is a
  * zombie, too, when it has ended before others. */
 int pyusdt_os_read_process(uint32_t pid, struct pyusdt_os_process *process)
 {
-    char path[32] = "/proc/self/stat", text[1024];
+    char text[1024];
     const char *name, *state;
     ssize_t n;
     int fd;
 
     *process = (struct pyusdt_os_process){0, 0, false};
-    if (pid != 0)
-        snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open_stat(pid);
     if (fd < 0)
         return -errno;
     n = read(fd, text, sizeof text - 1);
