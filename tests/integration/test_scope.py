@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 
 import pytest
 
@@ -146,6 +147,39 @@ def test_a_process_of_the_api_has_its_children():
             (1, parent): 1,
             (2, process.pid): 1,
         }
+
+
+def test_p_limits_patterns():
+    """Scripts whose descriptions are patterns show the process of -p and its children; beside $target a pattern stands for all."""
+    stranger = [
+        sys.executable,
+        "-c",
+        "import pyusdt, time\nwhile True: pyusdt.p(9, 'stranger'); time.sleep(.001)",
+    ]
+    pattern = "pyusdt*:::user_trace-i4s4 { @[arg2] = count(); }"
+    both = "pyusdt*:::user_trace-i4s4, pyusdt$target:::user_trace-s1 { @[arg2] = count(); } tick-1s { exit(0); }"
+    with (
+        harness.running(stranger),
+        harness.running([sys.executable, "-uc", FORKS], stdin=-1) as process,
+    ):
+        assert process.stdout.readline() == "ready\n"
+        command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-p", str(process.pid), "-n"]
+        with harness.running([*command, f'BEGIN {{ printf("begun\\n"); }} {pattern}']) as tracer:
+            assert tracer.stdout.readline() == "begun\n"
+            time.sleep(0.5)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            shown = harness.finish(tracer, 20)
+        assert re.findall(r"(\d+) +(\d+)$", shown.stdout, re.MULTILINE) == [("1", "1"), ("2", "1")]
+    with (
+        harness.running(stranger),
+        harness.running([sys.executable, "-uc", FORKS], stdin=-1) as process,
+    ):
+        assert process.stdout.readline() == "ready\n"
+        shown = harness.run(
+            [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-p", str(process.pid), "-n", both]
+        )
+        assert re.search(r"9 +\d+$", shown.stdout, re.MULTILINE), shown
 
 
 FORKS = """

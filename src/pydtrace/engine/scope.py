@@ -7,6 +7,7 @@ express is an error; it is never narrowed.
 from __future__ import annotations
 
 from . import EngineError, Targets
+from .probe_kinds import BUILTIN, probe_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +32,24 @@ def process_probes(program: Program) -> list[Any]:
     ]
 
 
+def limit_to_named(program: Program, targets: Targets) -> Targets:
+    """Beside -p, patterns of the providers that pyusdt brings stand for those processes and their descendants, unless a description
+    names one of the processes, so that a pattern must mean others as well."""
+    if not targets.pids or targets.command or targets.only:
+        return targets
+    asked = process_probes(program)
+    if not asked or any(
+        probe_kind(desc) != BUILTIN or targets.cover_provider(desc.provider) for desc in asked
+    ):
+        return targets
+    return Targets(targets.pids, only=True, children=True)
+
+
 def add_children(program: Program, options: Mapping[str, Any], targets: Targets) -> Targets:
     """With -x children the provider of a process that was named stands for its descendants' as well: the descriptions are widened, and the
     Targets say whose they are.  Raises EngineError."""
     if "children" not in options:
-        return targets
+        return limit_to_named(program, targets)
     if not targets.named_pids():
         raise EngineError(
             "-x children adds the descendants of a process that is named: -c or -p is missing"
