@@ -97,12 +97,16 @@ static enum pyusdt_ring_result act(struct exchange *exchange)
 {
     struct pyusdt_ring_target *target = &exchange->target;
     enum pyusdt_misfit *misfit = &exchange->injected.misfit;
+    enum pyusdt_ring_result r;
 
     switch (exchange->what) {
     case PYUSDT_INJECT_PUT:
         return pyusdt_ring_put(target, misfit);
     case PYUSDT_INJECT_MEND:
-        return pyusdt_ring_mend(target, misfit);
+        r = pyusdt_ring_mend(target, misfit);
+        if (r == PYUSDT_RING_DONE)
+            pyusdt_process_interrupt_wait(&exchange->process);
+        return r;
     case PYUSDT_INJECT_WITHDRAW:
         return pyusdt_ring_withdraw(target, misfit);
     }

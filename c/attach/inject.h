@@ -20,7 +20,7 @@ struct pyusdt_image {
 
 enum pyusdt_injection {
     PYUSDT_INJECT_PUT,
-    PYUSDT_INJECT_MEND,
+    PYUSDT_INJECT_MEND, /* and a main thread that waits for a lock looks at its pending calls */
     PYUSDT_INJECT_WITHDRAW,
 };
 

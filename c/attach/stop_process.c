@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -228,6 +229,39 @@ int pyusdt_process_stop(pid_t pid, int limit, struct pyusdt_stopped_process *pro
     close(tasks);
     return r == 0 && process->n == 0 ? -ESRCH : r == -ENOENT ? -ESRCH : r;
 }
+
+#ifdef __x86_64__
+/* The kernel's own errors for a call that is to begin again (ERESTARTSYS …), which no program sees. */
+enum { RESTARTS_FIRST = 512, RESTARTS_LAST = 516 };
+
+bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process)
+{
+    struct user_regs_struct registers;
+    long long result;
+
+    for (uint32_t i = 0; i < process->n; i++) {
+        const struct pyusdt_stopped_tid *thread = &process->thread[i];
+
+        if (thread->tid != process->pid || !thread->stands || thread->signal != 0)
+            continue;
+        if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0 ||
+            registers.orig_rax != SYS_futex)
+            return false;
+        result = (long long)registers.rax;
+        if (-result < RESTARTS_FIRST || -result > RESTARTS_LAST)
+            return false;
+        registers.rax = (unsigned long long)-EINTR;
+        return ptrace(PTRACE_SETREGS, thread->tid, NULL, &registers) == 0;
+    }
+    return false;
+}
+#else
+bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process)
+{
+    (void)process;
+    return false;
+}
+#endif
 
 void pyusdt_process_resume(struct pyusdt_stopped_process *process)
 {

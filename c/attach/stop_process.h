@@ -5,7 +5,7 @@
  *   these functions may give up at any point.
  * - A thread gets every signal that it was about to get. That is so if the caller is killed, too: no stop is taken from
  *   the kernel (WNOWAIT), which else would forget the signal.
- * - No register is changed, and no code of the process runs.
+ * - No code of the process runs, and no register changes, except by pyusdt_process_interrupt_wait().
  * - Nothing here allocates memory or takes a lock: the caller is a forked child of a program with threads.
  */
 #ifndef PYUSDT_ATTACH_STOP_PROCESS_H
@@ -39,6 +39,10 @@ int64_t pyusdt_attach_now(void);
 /* 0: all threads stand still.  limit: milliseconds in which they have to.  -EAGAIN: one of them does not, or the process is becoming another program; -EBUSY: another
  * tracer has it; -EPERM; -ESRCH: it has ended; -E2BIG: too many threads.  After an error the caller has to end. */
 int pyusdt_process_stop(pid_t pid, int limit, struct pyusdt_stopped_process *process);
+
+/* The process's first thread, if it waits for a lock (futex), sees its wait interrupted, as by a signal with a handler: Python then makes
+ * pending calls, and waits again. x86-64 only. Whether it was so. */
+bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process);
 
 /* They go on. */
 void pyusdt_process_resume(struct pyusdt_stopped_process *process);

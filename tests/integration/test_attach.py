@@ -362,7 +362,7 @@ def test_attach_needs_a_process(pydtrace):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("letters", ["tns", "f", pytest.param("tnsp", marks=pytest.mark.long)])
+@pytest.mark.parametrize("letters", ["tns", "f", "j", pytest.param("tnsp", marks=pytest.mark.long)])
 def test_again_and_again_under_load(other, version, letters):
     with loaded(other(version), letters) as load:
         for _ in range(5):
