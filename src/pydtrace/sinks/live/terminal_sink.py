@@ -70,6 +70,14 @@ class KeyReader:
             return
 
 
+def is_background(fd: int) -> bool:
+    """Whether the terminal belongs to another job: it stops a process that changes its settings then."""
+    try:
+        return os.tcgetpgrp(fd) != os.getpgrp()
+    except OSError:  # not the terminal of this session: it has no jobs
+        return False
+
+
 class TerminalSink(LiveSink):
     """The sink."""
 
@@ -87,6 +95,10 @@ class TerminalSink(LiveSink):
     def begin(self, info: TraceInfo) -> None:
         if not os.isatty(self._real_output.fd):
             raise EngineError("--live needs a terminal; --web shows the same in a browser")
+        if is_background(self._real_output.fd):
+            raise EngineError(
+                "--live has to run in the foreground of its terminal: without &, and with timeout --foreground"
+            )
         try:
             from .terminal_view import TerminalView
         except ImportError:
