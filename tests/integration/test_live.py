@@ -104,9 +104,9 @@ def test_without_a_terminal():
 
 
 def test_in_the_background_of_its_terminal(terminal):
-    """The terminal would stop it; timeout puts its command there."""
+    """The terminal would stop it. A script's timeout puts its command there."""
     shown = terminal(100, 24)
-    shown.type(f"timeout 30 {harness.PYDTRACE} --live -n BEGIN; echo status $?", "Enter")
+    shown.type(f"sh -c 'timeout 30 {harness.PYDTRACE} --live -n BEGIN; echo status $?'", "Enter")
     screen = shown.until(r"^status \d+")
     assert "status 1" in screen and "--live has to run in the foreground of its terminal" in (
         " ".join(screen.split())
