@@ -8,6 +8,8 @@
  *
  * Prints, for instance:
  *
+ *     durations in milliseconds
+ *
  *       /index.html
  *                value  ------------- Distribution ------------- count
  *                    0 |                                         0
@@ -21,4 +23,9 @@
 http*:::request-done
 {
 	@[arg.route] = quantize(arg.duration / $1);
+}
+
+END
+{
+	printf("durations in %s\n", $1 == 1000000 ? "milliseconds" : $1 == 1000 ? "microseconds" : $1 == 1 ? "nanoseconds" : "units of --unit");
 }

@@ -326,7 +326,7 @@ def test_a_command_and_its_files(tmp_path):
     printed = run.stdout.splitlines()
     assert printed[0] == "ready" and json.loads(printed[1]).keys() == {"most", "some", "through"}
     samples = int(
-        re.match(r"(\d+) samples of running threads in [\d.]+ s, \d+ looks at 97 Hz$", printed[2])[
+        re.match(r"(\d+) samples of running threads in [\d.]+ s, \d+ rounds at 97 Hz$", printed[2])[
             1
         ]
     )

@@ -78,6 +78,8 @@ def check_contents(wheel: str, folder, tree: str = harness.ROOT) -> None:
     }
     programs = {name for name in names if name.startswith("pydtrace/examples/")}
     assert programs == {f"pydtrace/examples/{name}" for name in examples.example_names()}
+    scripts = {name for name in names if re.match(r"pydtrace/scripts/(?!\w+-?[\w-]*\.d$)", name)}
+    assert scripts == {f"pydtrace/scripts/{name}" for name in examples.configuration_names()}
     assert {name.split("/")[0] for name in names} == {
         *("pydtrace", "pyusdt", "pyusdt_pytest.py"),
         *(f"pydtrace-{project_version()}.{end}" for end in ("data", "dist-info")),

@@ -32,14 +32,14 @@ MIN_UNSEEN = 0.05  # seconds that are worth a remark
 def render_head(profile: Profile) -> str:
     if profile.is_exact:
         return f"{profile.format_amount(profile.samples)} of {profile.rounds} {profile.thread_kind} in {profile.seconds:.1f} s\n"
-    return f"{profile.format_amount(profile.samples)} of {profile.thread_kind} in {profile.seconds:.1f} s, {profile.rounds} looks at {profile.hz} Hz\n"
+    return f"{profile.format_amount(profile.samples)} of {profile.thread_kind} in {profile.seconds:.1f} s, {profile.rounds} rounds at {profile.hz} Hz\n"
 
 
 def render_unseen(profile: Profile) -> str:
     """What to know of children."""
     if profile.unseen_seconds < MIN_UNSEEN:
         return ""
-    return f"{profile.unseen_seconds:.2f} s of processor time of child processes were not seen: these ended before they were looked at\n"
+    return f"{profile.unseen_seconds:.2f} s of processor time of child processes were not seen: these ended before a sample of them was taken\n"
 
 
 def render_remarks(profile: Profile) -> str:
@@ -51,7 +51,7 @@ def render_remarks(profile: Profile) -> str:
     ]
     if profile.missed_rounds:
         lines.append(
-            f"{profile.missed_rounds} {'look was' if profile.missed_rounds == 1 else 'looks were'} missed: the machine was busy, or the look before took too long\n"
+            f"{profile.missed_rounds} {'round was' if profile.missed_rounds == 1 else 'rounds were'} missed: the machine was busy, or the round before took too long\n"
         )
     lines.append(render_unseen(profile))
     if profile.rounds and not profile.samples and profile.thread_kind == RUNNING_THREADS:

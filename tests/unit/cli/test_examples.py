@@ -23,9 +23,9 @@ def test_list_has_a_line_for_each():
     shown = run()
     heading, *rows = shown.stdout.splitlines()
     assert shown.returncode == 0 and heading.split()[0] == "EXAMPLE"
-    assert [row.split()[0] for row in rows] == examples.example_names()
+    assert [row.split()[0] for row in rows] == examples.installed_names()
     assert [row for row in rows if len(row.split()) < 4] == []
-    assert [row for row in rows if len(row) > 130] == []
+    assert [row for row in rows if len(row) > 136] == []
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,21 @@ def test_list_has_a_line_for_each():
 )
 def test_text_of_one(name, file):
     assert run(name).stdout == Path(ROOT, "examples", file).read_text()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["metrics/errors.map", "metrics/grafana.json", "metrics/rules.yml", "systemd/pyusdt.service"],
+)
+def test_text_of_a_configuration_file(name):
+    assert run(name).stdout == Path(ROOT, "scripts", name).read_text()
+
+
+def test_each_mapping_is_of_an_installed_script():
+    mappings = [name for name in examples.configuration_names() if name.endswith(".map")]
+    assert len(mappings) >= 8
+    for name in mappings:
+        assert Path(ROOT, "scripts", f"{Path(name).stem}.d").is_file()
 
 
 def test_misspelt_name():

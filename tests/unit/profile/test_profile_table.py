@@ -21,7 +21,7 @@ def test_functions():
 def test_table():
     profile = made()
     assert profile_table.render_profile(profile) == (
-        "10 samples of running threads in 0.1 s, 10 looks at 100 Hz\n\n"
+        "10 samples of running threads in 0.1 s, 10 rounds at 100 Hz\n\n"
         "  SELF   TOTAL  FUNCTION\n"
         " 60.0%   60.0%  leaf (/app.py)\n"
         " 30.0%   90.0%  work (/app.py)\n"
@@ -34,13 +34,13 @@ def test_table():
     profile.missed_rounds = 1
     assert (
         profile_table.render_remarks(profile)
-        == "1 look was missed: the machine was busy, or the look before took too long\n"
+        == "1 round was missed: the machine was busy, or the round before took too long\n"
     )
     profile.counts.update(torn=2, left_out=1)
     profile.missed_rounds = 3
     said = profile_table.render_remarks(profile)
     assert re.match(
-        r"2 samples of stacks that moved too fast.*\n1 sample of .* no room.*\n3 looks were missed",
+        r"2 samples of stacks that moved too fast.*\n1 sample of .* no room.*\n3 rounds were missed",
         said,
     )
 

@@ -154,9 +154,9 @@ def _offer_values(option: Option, word: str) -> Offers:
 
 
 def _list_examples() -> list[str]:
-    from .examples import example_names
+    from .examples import installed_names
 
-    return example_names()
+    return installed_names()
 
 
 def _list_topics() -> list[str]:

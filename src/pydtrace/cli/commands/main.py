@@ -250,7 +250,7 @@ def example_command(options: Namespace) -> int:
         return _report_misuse(
             "example",
             f"no example is called '{escape_for_terminal(options.name)}': pyusdt example lists them",
-            did_you_mean(options.name.removeprefix("examples/"), examples.example_names()),
+            did_you_mean(options.name.removeprefix("examples/"), examples.installed_names()),
         )
     write_stdout(examples.example_text(name))
     return 0
@@ -632,7 +632,7 @@ COMMANDS = {
     "example": Command(
         example_command,
         _add_example_arguments,
-        "print an example program, or the list of them",
+        "print an example program or configuration file, or the list of them",
     ),
     "help": Command(
         help_command,
