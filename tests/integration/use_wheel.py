@@ -95,6 +95,8 @@ def show_versions() -> None:
 
 def show_example_and_help() -> None:
     assert "import pyusdt" in command("pyusdt", "example", "hello.py")
+    assert "ExecStart=" in command("pyusdt", "example", "systemd/pyusdt.service")
+    assert "name=app_" in command("pyusdt", "example", "metrics/errors.map")
     assert command("pyusdt", "help", "profile").startswith("# ")
 
 
