@@ -122,12 +122,12 @@ static void run_child(struct exchange *exchange)
     reset_signals();
     setsid();
     prctl(PR_SET_NAME, "pyusdt-attach");
-    pyusdt_holder_stand_apart();
     if (!arm_kill_timer()) {
         injected->error = -EAGAIN;
         exchange->is_done = true;
         return;
     }
+    pyusdt_holder_stand_apart();
     PYUSDT_ATTACH_HOOK(10);
     begun = pyusdt_attach_now();
     injected->error =

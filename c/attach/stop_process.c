@@ -121,22 +121,27 @@ static int look(struct pyusdt_stopped_tid *thread)
 
 /* ---- all threads ---- */
 
-static bool is_known(const struct pyusdt_stopped_process *process, pid_t tid)
+/* Remembers the id; false: it has been seen before. */
+static bool is_new(struct pyusdt_stopped_process *process, pid_t tid)
 {
-    for (uint32_t i = process->n; i-- > 0;)
-        if (process->thread[i].tid == tid)
-            return true;
-    return false;
+    uint32_t at = (uint32_t)tid * 2654435761u % PYUSDT_ATTACH_SEEN;
+
+    for (; process->seen[at] != 0; at = (at + 1) % PYUSDT_ATTACH_SEEN)
+        if (process->seen[at] == tid)
+            return false;
+    process->seen[at] = tid;
+    process->nseen++;
+    return true;
 }
 
 static int take(struct pyusdt_stopped_process *process, pid_t tid)
 {
     int r;
 
-    if (is_known(process, tid))
-        return 0;
-    if (process->n == PYUSDT_ATTACH_THREADS)
+    if (process->n == PYUSDT_ATTACH_THREADS || process->nseen == PYUSDT_ATTACH_SEEN / 2)
         return -E2BIG;
+    if (!is_new(process, tid))
+        return 0;
     r = seize(process->pid, tid);
     if (r > 0)
         process->thread[process->n++] = (struct pyusdt_stopped_tid){.tid = tid};

@@ -6,6 +6,7 @@
  * - A thread gets every signal that it was about to get. That is so if the caller is killed, too: no stop is taken from
  *   the kernel (WNOWAIT), which else would forget the signal.
  * - No code of the process runs, and no register changes, except by pyusdt_process_interrupt_wait().
+ * - The caller gives a struct that is filled with zeros, once.
  * - Nothing here allocates memory or takes a lock: the caller is a forked child of a program with threads.
  */
 #ifndef PYUSDT_ATTACH_STOP_PROCESS_H
@@ -16,14 +17,16 @@
 #include <sys/types.h>
 
 enum {
-    PYUSDT_ATTACH_THREADS = 16384, /* of a process, at most */
+    PYUSDT_ATTACH_THREADS = 1 << 14, /* of a process, at most */
+    PYUSDT_ATTACH_SEEN = 1 << 16,    /* ids that can be remembered, some more than that */
 };
 
 struct pyusdt_stopped_process {
     pid_t pid;
     pid_t late;      /* a thread that did not stop in time; 0: none */
     char late_state; /* its state, as /proc has it */
-    uint32_t n;
+    uint32_t n, nseen;
+    pid_t seen[PYUSDT_ATTACH_SEEN]; /* a hash table; 0: free */
     struct pyusdt_stopped_tid {
         pid_t tid;
         bool stands;

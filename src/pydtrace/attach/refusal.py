@@ -13,7 +13,7 @@ from pydtrace.untrusted.terminal_escape import escape_for_terminal
 _CAP_SYS_PTRACE = 19
 _OWN_CHILDREN = "pyusdt-attach", "pyusdt-hold"  # of pyusdt, which trace for a moment
 _MOMENT, _POLL = 2.0, 0.005  # s
-_SECCOMP_FILTER = "2"
+_SECCOMP_STRICT, _SECCOMP_FILTER = "1", "2"
 
 
 class NotAttached(Exception):
@@ -44,6 +44,12 @@ def check_state(pid: int) -> None:
     tracer = read_status(pid).get("TracerPid", "0")
     if tracer != "0":
         raise make_traced_refusal(pid, tracer)
+    if pid == os.getpid():
+        raise NotAttached(f"process {pid} is this tracer")
+    if status.get("Seccomp") == _SECCOMP_STRICT:
+        raise NotAttached(
+            f"process {pid} is in seccomp's strict mode: the kernel would kill it for what pyusdt does"
+        )
     if status.get("State", "").startswith("T"):
         raise NotAttached(
             f"process {pid} is stopped (SIGSTOP, Ctrl-Z), so it runs nothing",

@@ -27,6 +27,7 @@ __all__ = ["NotAttached", "attach_provider", "detach_provider"]
 
 BEGIN_TIMEOUT = 5.0  # seconds
 _ATTACHMENT = "pyusdt.vm.attachment"
+_IMPORTED_BEFORE = "has already been imported"  # Cython's words
 _LOADER = os.path.join(START, "enter_process.py")
 _LOADED = (  # of the package, by a process that is attached to
     "__init__.py",
@@ -48,13 +49,11 @@ def attach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, temporary: bool = 
     with _watching(pid, timeout):
         target = Target(pid)
         core = _find_core(target)
-        identity = _identify(core)
-        if _sees_files(pid, [_LOADER, core]):
-            _enter(target, _PACKAGE, temporary, identity, timeout)
-        else:
-            names = [*_LOADED, os.path.basename(core)]
-            with place_copy(pid, _PACKAGE, names) as folder:
-                _enter(target, folder, temporary, identity, timeout)
+        try:
+            _load(target, core, temporary, timeout)
+        except NotAttached:
+            if not has_python_provider(pid):  # it cannot report where it has no /proc
+                raise
         if not has_python_provider(pid):
             raise NotAttached(
                 f"process {pid} has loaded pyusdt, but has no provider python: it can make no file in /dev/shm or /tmp"
@@ -120,6 +119,21 @@ def _identify(core: str) -> str:
     """What tells one extension from another, as the process can load each of them once."""
     with open(core, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()[:16]
+
+
+def _load(target: Target, core: str, temporary: bool, timeout: float) -> None:
+    identity = _identify(core)
+    if _sees_files(target.pid, [_LOADER, core]):
+        try:
+            _enter(target, _PACKAGE, temporary, identity, timeout)
+            return
+        except NotAttached as error:
+            if _IMPORTED_BEFORE not in str(error):
+                raise
+            # an older file of this name, before pyusdt was updated: the system finds that one by the name
+    names = [*_LOADED, os.path.basename(core)]
+    with place_copy(target.pid, _PACKAGE, names) as folder:
+        _enter(target, folder, temporary, identity, timeout)
 
 
 def _enter(target: Target, package: str, temporary: bool, identity: str, timeout: float) -> None:
