@@ -248,7 +248,7 @@ static ErlNifFunc functions[] = {
     {"vm_watch", 1, pyusdt_nif_vm_watch, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_set_controller", 1, pyusdt_nif_vm_set_controller, 0},
     {"vm_read_overrun", 0, pyusdt_nif_vm_read_overrun, 0},
-    {"vm_begin", 2, pyusdt_nif_vm_begin, 0},
+    {"vm_begin", 3, pyusdt_nif_vm_begin, 0},
     {"vm_deep_processes", 0, pyusdt_nif_vm_deep_processes, ERL_NIF_DIRTY_JOB_CPU_BOUND},
     {"vm_remark", 4, pyusdt_nif_vm_remark, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_port", 3, pyusdt_nif_vm_port, 0},

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "secret_names.h"
 #include "shared/term_format.h"
 
 #define TEXT_MAX 63
@@ -13,6 +14,7 @@ struct builder {
     struct pyusdt_term *to;
     unsigned steps; /* that are left */
     bool full;      /* nothing more is written: the rest is truncated */
+    bool redacts;   /* values of secret keys */
 };
 
 static void add_term(struct builder *b, ERL_NIF_TERM term, unsigned depth);
@@ -145,7 +147,23 @@ static void add_as_text(struct builder *b, ERL_NIF_TERM term)
         b->to->length -= 2;
 }
 
+static void add_redacted(struct builder *b)
+{
+    static const char text[] = "<redacted>";
+
+    if (put_tag(b, TERM_SHOWN, sizeof text - 1, 1) && !put_bytes(b, text, sizeof text - 1))
+        b->to->length -= 2;
+}
+
 /* ---- compounds ---- */
+
+static void add_value(struct builder *b, ERL_NIF_TERM key, ERL_NIF_TERM value, unsigned depth)
+{
+    if (b->redacts && pyusdt_is_secret_key(b->env, key))
+        add_redacted(b);
+    else
+        add_term(b, value, depth);
+}
 
 /* The cells of a list, up to more than there can be room for; *bytes: all of them are bytes,
  * *proper: it ends with []. */
@@ -204,6 +222,16 @@ static void add_list(struct builder *b, ERL_NIF_TERM list, unsigned depth)
     }
 }
 
+/* A pair is a key and its value. */
+static void add_element(struct builder *b, const ERL_NIF_TERM *elements, int n, int i,
+                        unsigned depth)
+{
+    if (n == 2 && i == 1)
+        add_value(b, elements[0], elements[1], depth);
+    else
+        add_term(b, elements[i], depth);
+}
+
 static void add_tuple(struct builder *b, ERL_NIF_TERM term, unsigned depth)
 {
     const ERL_NIF_TERM *elements;
@@ -213,7 +241,7 @@ static void add_tuple(struct builder *b, ERL_NIF_TERM term, unsigned depth)
     if (n <= UINT8_MAX ? put_tag(b, TERM_TUPLE, (uint32_t)n, 1)
                        : put_tag(b, TERM_LARGE_TUPLE, (uint32_t)n, 4))
         for (int i = 0; i < n && !b->full; i++)
-            add_term(b, elements[i], depth);
+            add_element(b, elements, n, i, depth);
 }
 
 static void add_map(struct builder *b, ERL_NIF_TERM term, unsigned depth)
@@ -230,7 +258,7 @@ static void add_map(struct builder *b, ERL_NIF_TERM term, unsigned depth)
     put_tag(b, TERM_MAP, size < UINT32_MAX ? (uint32_t)size : UINT32_MAX, 4);
     while (!b->full && enif_map_iterator_get_pair(b->env, &iterator, &key, &value)) {
         add_term(b, key, depth);
-        add_term(b, value, depth);
+        add_value(b, key, value, depth);
         enif_map_iterator_next(b->env, &iterator);
     }
     enif_map_iterator_destroy(b->env, &iterator);
@@ -281,12 +309,22 @@ static void add_term(struct builder *b, ERL_NIF_TERM term, unsigned depth)
     }
 }
 
-void pyusdt_term_encode(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term)
+static void encode(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term, bool redacts)
 {
-    struct builder b = {.env = env, .to = to, .steps = PYUSDT_TERM_STEPS};
+    struct builder b = {.env = env, .to = to, .steps = PYUSDT_TERM_STEPS, .redacts = redacts};
 
     to->length = 0;
     put_tag(&b, TERM_VERSION, 0, 0);
     add_term(&b, term, 0);
     to->bytes[to->length] = '\0';
+}
+
+void pyusdt_term_encode(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term)
+{
+    encode(env, to, term, false);
+}
+
+void pyusdt_term_encode_redacted(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term)
+{
+    encode(env, to, term, true);
 }

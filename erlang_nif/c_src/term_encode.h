@@ -28,6 +28,10 @@ struct pyusdt_term {
 
 void pyusdt_term_encode(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term);
 
+/* The same, with the text <redacted> in the place of values whose keys are names of secrets: in maps, so
+ * in Elixir's structs, too, and in pairs, as lists of properties have them. */
+void pyusdt_term_encode_redacted(ErlNifEnv *env, struct pyusdt_term *to, ERL_NIF_TERM term);
+
 #pragma GCC visibility pop
 
 #endif

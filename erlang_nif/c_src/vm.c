@@ -73,6 +73,17 @@ static int find_probe(ERL_NIF_TERM name)
     return -1;
 }
 
+/* Of functions, BIFs and NIFs. */
+static void name_arguments(struct pyusdt_probe_def *def)
+{
+    static const char *const entry[] = {"process", "function", "depth", "params"},
+                             *const after[] = {"process", "function", "depth", "retval",
+                                               "exception"};
+
+    for (unsigned i = 0; i < def->nargs; i++)
+        def->argument[i] = def->nargs == sizeof entry / sizeof entry[0] ? entry[i] : after[i];
+}
+
 static struct pyusdt_probe_def define_probe(unsigned probe)
 {
     struct pyusdt_probe_def def = {.name = probes[probe].name,
@@ -89,10 +100,15 @@ static struct pyusdt_probe_def define_probe(unsigned probe)
         case 'l':
             def.type[i] = PYUSDT_INT | 8;
             break;
+        case 't':
+            def.type[i] = PYUSDT_TERM;
+            break;
         default:
             def.type[i] = PYUSDT_INT | 4;
         }
     def.places = probe >= PYUSDT_VM_LOCAL_FUNCTION_ENTRY;
+    if (def.places)
+        name_arguments(&def);
     return def;
 }
 
@@ -381,6 +397,7 @@ ERL_NIF_TERM pyusdt_nif_vm_begin(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     (void)argc;
     if (!enif_get_uint(env, argv[0], &rate) || !enif_get_uint(env, argv[1], &depth))
         return enif_make_badarg(env);
+    atomic_store(&pyusdt_vm.secrets, argv[2] == pyusdt_atoms.yes);
     pyusdt_vm_open_calls_begin(depth);
     atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
     atomic_store(&pyusdt_vm.overrun, 0);

@@ -52,8 +52,8 @@ ERL_NIF_TERM pyusdt_nif_vm_set_controller(ErlNifEnv *env, int argc, const ERL_NI
  * or `false`. Until vm_begin() every event is dropped. */
 ERL_NIF_TERM pyusdt_nif_vm_read_overrun(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* vm_begin(Rate, Depth): nothing is traced yet; events a second on one scheduler above which all are
- * dropped, 0: any number are allowed; calls whose returns are traced that a process may have open. */
+/* vm_begin(Rate, Depth, Secrets): nothing is traced yet; events a second on one scheduler above which all are
+ * dropped, 0: any number are allowed; calls whose returns are traced that a process may have open; whether secrets are shown. */
 ERL_NIF_TERM pyusdt_nif_vm_begin(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_remark(Number, Names, Text | none, refused | absent | later): what tracers that want one of these

@@ -18,6 +18,7 @@ struct pyusdt_vm_call {
     ErlNifEnv *env;
     ERL_NIF_TERM tracee, term, options;
     const struct pyusdt_vm_kind *kind; /* of calls (vm_calls.h) */
+    bool is_exception;                 /* exception_from */
 };
 
 /* False: no session wants it. All arguments are absent until they are set. */

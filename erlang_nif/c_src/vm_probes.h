@@ -2,11 +2,11 @@
  * The emulator's probes that a stock OTP can provide, as OTP's erlang_dtrace.d names them.
  *
  * X(constant, name, arguments), where arguments has a letter for each: s a string, u uint32_t, i
- * int, l int64_t.
+ * int, l int64_t, t a term.
  *
  * - Names and the order of arguments are OTP's, except for process-long_*, process-large_heap,
  *   scheduler-queue, ets-*, inet-*, gen_server-*, supervisor-restart and code-load, which OTP does
- *   not have.
+ *   not have, and for the depth and the values of functions, BIFs and NIFs behind OTP's arguments.
  * - Probes that a stock emulator cannot provide are missing. docs/reference/erlang-vm.md lists them,
  *   with the reasons.
  */
@@ -69,13 +69,13 @@
     X(EFILE_ENTRY, "efile_drv-entry", "iisisslllls") \
     X(EFILE_RETURN, "efile_drv-return", "iisiii") \
     /* from here on: probes that have places */ \
-    X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssi") \
-    X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssi") \
-    X(FUNCTION_RETURN, "function-return", "ssi") \
-    X(BIF_ENTRY, "bif-entry", "ss") \
-    X(BIF_RETURN, "bif-return", "ss") \
-    X(NIF_ENTRY, "nif-entry", "ss") \
-    X(NIF_RETURN, "nif-return", "ss")
+    X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssit") \
+    X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssit") \
+    X(FUNCTION_RETURN, "function-return", "ssits") \
+    X(BIF_ENTRY, "bif-entry", "ssit") \
+    X(BIF_RETURN, "bif-return", "ssits") \
+    X(NIF_ENTRY, "nif-entry", "ssit") \
+    X(NIF_RETURN, "nif-return", "ssits")
 /* clang-format on */
 
 enum pyusdt_vm_probe {

@@ -15,6 +15,7 @@ struct pyusdt_vm_state {
     /* of a probe that is not made, and cannot be wanted */
     struct pyusdt_probe_site site[PYUSDT_VM_COUNT];
     _Atomic ERL_NIF_TERM controller; /* its pid, an immediate term; 0: none */
+    atomic_bool secrets;             /* values whose names are those of secrets are shown */
     atomic_bool processes;           /* flags of processes are set */
     atomic_uint burst; /* events of one scheduler in 100 ms that are too many; 0: none are */
     /* there were so many: microseconds they took, at least 1. All is dropped until the

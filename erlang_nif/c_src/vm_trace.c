@@ -212,7 +212,12 @@ static bool is_within_rate(void)
 ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     const struct event *event = find_event(argv[1], argv[0]);
-    const struct pyusdt_vm_call call = {env, argv[2], argv[3], argv[4], event ? event->kind : NULL};
+    const struct pyusdt_vm_call call = {env,
+                                        argv[2],
+                                        argv[3],
+                                        argv[4],
+                                        event ? event->kind : NULL,
+                                        argv[0] == pyusdt_atoms.exception_from};
 
     (void)argc;
     if (argv[1] == pyusdt_atoms.telemetry)

@@ -7,7 +7,7 @@
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1]).
 -export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
-         vm_set_controller/1, vm_read_overrun/0, vm_begin/2, vm_deep_processes/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+         vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library_path/1, log_missing_library/2]).
 
 -export_type([answer/0]).
@@ -16,7 +16,7 @@
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1,
        vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
-       vm_set_controller/1, vm_read_overrun/0, vm_begin/2, vm_deep_processes/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+       vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, not wanted, no such probe, or an impossible argument.
@@ -143,9 +143,9 @@ vm_read_overrun() ->
     answer_without_library(false).
 
 %% @doc Nothing is traced yet. How many events a second one scheduler may have (0: any number), and how many calls
-%% whose returns are traced a process may have open.
--spec vm_begin(Rate :: non_neg_integer(), Depth :: pos_integer()) -> ok.
-vm_begin(_Rate, _Depth) ->
+%% whose returns are traced a process may have open; whether values are shown whose names are those of secrets.
+-spec vm_begin(Rate :: non_neg_integer(), Depth :: pos_integer(), Secrets :: boolean()) -> ok.
+vm_begin(_Rate, _Depth, _Secrets) ->
     answer_without_library(ok).
 
 %% @doc Processes that have too many such calls open, how many, and the function of the last one.

@@ -14,6 +14,7 @@
                      rate => pos_integer() | infinity,  % events a second on one scheduler at most: 200000
                      loops => [mfa()],                  % whose returns are traced though they call themselves in tail position: []
                      depth => pos_integer(),            % calls whose returns are traced, open in one process: 10000
+                     secrets => boolean(),              % values whose keys are names of secrets are shown: false
                      time => pos_integer() | infinity,  % milliseconds that it may run at most: an hour
                      unsafe => boolean(),               % flags of processes on OTP before 25.3 too: false
                      long => pos_integer(),             % milliseconds of a long collection or run: 100

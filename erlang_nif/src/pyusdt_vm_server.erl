@@ -16,7 +16,7 @@
 
 -define(CHECK_MS, 200).
 -define(CHECKS_PER_SECOND, 5).
--define(DEFAULTS, #{functions => [], rate => 200000, loops => [], depth => 10000, time => 3600000, unsafe => false, long => 100, large => 10000000}).
+-define(DEFAULTS, #{functions => [], rate => 200000, loops => [], depth => 10000, secrets => false, time => 3600000, unsafe => false, long => 100, large => 10000000}).
 
 -record(state, {options :: pyusdt_vm:options(),
                 given :: [atom()],
@@ -116,6 +116,7 @@ is_option(rate, Rate) -> is_limit(Rate);
 is_option(time, Time) -> is_limit(Time);
 is_option(long, Milliseconds) -> is_number_to_be(Milliseconds);
 is_option(large, Words) -> is_number_to_be(Words);
+is_option(secrets, Shown) -> is_boolean(Shown);
 is_option(unsafe, Unsafe) -> is_boolean(Unsafe);
 is_option(_, _) -> false.
 
@@ -189,8 +190,8 @@ set_plan(Wanted, Tokens, #state{changes = Changes, code = Code, ended = Ended, p
     State;
 set_plan(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code, ended = Ended} = State) ->
     {Plan, Of_loops} = pyusdt_vm_trace_plan:plan(Wanted, Tokens, Options, Ended),
-    #{rate := Rate, depth := Depth} = Options,
-    {Armed, Refusals} = go_first(fun() -> pyusdt_vm_trace_set:set_plan(Plan, {to_number(Rate), Depth}, Before) end),
+    #{rate := Rate, depth := Depth, secrets := Secrets} = Options,
+    {Armed, Refusals} = go_first(fun() -> pyusdt_vm_trace_set:set_plan(Plan, {to_number(Rate), Depth, Secrets}, Before) end),
     Reported = report(Refusals ++ Of_loops ++ modules_refusal(Wanted, Options) ++ pyusdt_vm_trace_plan:unmatched(Wanted), [modules, absent, later, loops], State),
     change_monitor(Plan, Reported#state{armed = Armed, wanted = Wanted, since = armed_since(State), planned = {Wanted, Tokens, Changes, Code, Ended}}).
 

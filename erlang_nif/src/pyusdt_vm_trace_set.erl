@@ -16,12 +16,12 @@
 nothing() ->
     {none, #{}}.
 
-%% @doc Set the plan instead of the former one. Limits: {@link pyusdt_nif:vm_begin/2}.
--spec set_plan(pyusdt_vm_trace_plan:plan(), Limits :: {Rate :: non_neg_integer(), Depth :: pos_integer()}, armed()) -> {armed(), [pyusdt_vm_refusals:refusal()]}.
+%% @doc Set the plan instead of the former one. Limits: {@link pyusdt_nif:vm_begin/3}.
+-spec set_plan(pyusdt_vm_trace_plan:plan(), Limits :: {Rate :: non_neg_integer(), Depth :: pos_integer(), Secrets :: boolean()}, armed()) -> {armed(), [pyusdt_vm_refusals:refusal()]}.
 set_plan(Plan, _Limits, {Plan, _} = Armed) ->
     {Armed, []};
-set_plan(#{flags := Flags} = Plan, {Rate, Depth}, {Before, Set}) ->
-    Before =:= none andalso pyusdt_nif:vm_begin(Rate, Depth),
+set_plan(#{flags := Flags} = Plan, {Rate, Depth, Secrets}, {Before, Set}) ->
+    Before =:= none andalso pyusdt_nif:vm_begin(Rate, Depth, Secrets),
     ok = pyusdt_nif:vm_set_controller(Flags =/= []),
     case lists:keymember(ports, 1, Flags) of
         true -> register_ports();

@@ -42,6 +42,19 @@ TYPES = frozenset(
         TERM,
     ]
 )  # c/target/provider_names.c
+_CALL = (("process", STRING), ("function", STRING), ("depth", "int32_t"))
+_ENTRY: Signature = (*_CALL, ("params", TERM))
+_RETURN: Signature = (*_CALL, ("retval", TERM), ("exception", STRING))
+# erlang_nif/c_src/vm.c, name_arguments(), before a node reports them
+_ERLANG_FUNCTIONS: dict[str, Signature] = {
+    "local-function-entry": _ENTRY,
+    "global-function-entry": _ENTRY,
+    "bif-entry": _ENTRY,
+    "nif-entry": _ENTRY,
+    "function-return": _RETURN,
+    "bif-return": _RETURN,
+    "nif-return": _RETURN,
+}
 _ARGUMENT = re.compile(r"(?:([A-Za-z_][A-Za-z0-9_]{0,62}): )?([a-z0-9_]+)")
 _TYPE_NAMES = {int: INTEGER, str: STRING, TERM: TERM}  # of framework_probes.py
 _SIZE_LIMIT = 904  # PYUSDT_SIGNATURE_SIZE
@@ -107,7 +120,7 @@ class SignatureLookup:
         ]
         reported = list(
             dict.fromkeys(parse_signature(row[8], row[5], row[6]) for row in found)
-        ) or _framework_signatures(provider, description.name)
+        ) or _default_signatures(provider, description.name)
         return reported or (
             self._file_signatures(description)
             if self._file_signatures and probe_kind(description) == OTHER
@@ -122,6 +135,14 @@ def _python_signatures(wanted: str) -> list[Signature | None]:
         for probe, arguments in builtin_probe_args.python_arguments().items()
         if _tracer.glob(wanted, probe)
     ]
+
+
+def _default_signatures(provider: str, wanted: str) -> list[Signature | None]:
+    return (
+        [signature for probe, signature in _ERLANG_FUNCTIONS.items() if _tracer.glob(wanted, probe)]
+        if provider == "erlang"
+        else _framework_signatures(provider, wanted)
+    )
 
 
 def _framework_signatures(provider: str, wanted: str) -> list[Signature | None]:

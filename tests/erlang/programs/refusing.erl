@@ -3,7 +3,7 @@
 %% erl -run refusing wait SETUP: offers the probes, does what SETUP names, says "ready", then calls price/1 for ever.
 -module(refusing).
 
--export([wait/1, price/1, cost/1, busy/0, loop/1, hidden/1, fails/1]).
+-export([wait/1, price/1, cost/1, busy/0, loop/1, hidden/1, fails/1, login/2]).
 
 wait([Setup]) ->
     ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, options(Setup))),
@@ -12,6 +12,7 @@ wait([Setup]) ->
     call().
 
 options("time") -> #{time => 300};
+options("values") -> #{secrets => os:getenv("SECRETS") =/= false};
 options("loops") -> #{loops => [{?MODULE, loop, 1}], depth => 500};
 options("depth") -> #{depth => 500};
 options("flood") -> #{rate => 20000};
@@ -29,6 +30,14 @@ setup("tracer") ->
     1 = erlang:trace_pattern({?MODULE, price, 1}, true, [{meta, Tracer}]), ok;
 setup("clear") ->
     _ = spawn(fun() -> until_traced(), erlang:trace(all, false, [all]), erlang:trace_pattern({'_', '_', '_'}, false, [meta]), idle() end), ok;
+setup("values") ->
+    _ = spawn(fun Call() ->
+                      _ = login(#{user => <<"ann">>, password => <<"hunter2">>, "apiKey" => 1, <<"card_number">> => 2, author => me},
+                                [{db_password, x}, {tokens, [7]}, {tax, 1.5}]),
+                      _ = (catch fails(0)),
+                      timer:sleep(10),
+                      Call()
+              end), ok;
 setup("flood") ->
     _ = [spawn(?MODULE, busy, []) || _ <- lists:seq(1, erlang:system_info(schedulers_online))], ok;
 setup(Which) when Which =:= "loop"; Which =:= "loops"; Which =:= "depth" ->
@@ -44,6 +53,8 @@ say() ->
     io:format("stacks ~w~n", [Words]).
 
 loop(N) -> receive job -> loop(N + 1) end.
+
+login(#{user := User}, Options) -> {session, User, length(Options), erlang:phash2({User, secret})}.
 
 %% The code does not show that it calls itself.
 hidden(N) -> receive job -> (get(next))(N + 1) end.

@@ -269,7 +269,7 @@ toggles(N) ->
     _ = [spawn_link(fun Read() -> {ok, _} = prim_file:read_file(code:which(?MODULE)), Read() end) || _ <- lists:seq(1, 2)],
     _ = spawn_link(fun Spawn() -> {Pid, Ref} = spawn_monitor(fun() -> garbage_collect() end), receive {'DOWN', Ref, _, Pid, _} -> Spawn() end end),
     _ = [begin
-             {Armed, _} = pyusdt_vm_trace_set:set_plan(Plan, {0, 10000}, pyusdt_vm_trace_set:nothing()),
+             {Armed, _} = pyusdt_vm_trace_set:set_plan(Plan, {0, 10000, false}, pyusdt_vm_trace_set:nothing()),
              erlang:yield(),
              pyusdt_vm_trace_set:clear_plan(Armed)
          end || _ <- lists:seq(1, number(N))],

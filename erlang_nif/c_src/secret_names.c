@@ -1,0 +1,169 @@
+/* Names of secrets (see secret_names.h). */
+#include "secret_names.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define NAME_MAX 255 /* bytes of a name that are looked at */
+#define WORDS_MAX 32
+#define ADJACENT 3
+#define CACHED 256
+
+/* In lower case, without separators, sorted. A plural has an s more. */
+static const char *const listed[] = {
+    "accesskey",     "accountkey",    "apikey",         "apisecret",    "appkey",
+    "appsecret",     "auth",          "authcode",       "authheader",   "authkey",
+    "authorization", "bearer",        "cardnumber",     "clientsecret", "connectionstring",
+    "consumerkey",   "cookie",        "credential",     "creditcard",   "csrf",
+    "cvc",           "cvv",           "cvv2",           "databaseurl",  "dburl",
+    "dsn",           "encryptionkey", "hmackey",        "iban",         "idtoken",
+    "jwt",           "masterkey",     "mnemonic",       "nonce",        "oauth",
+    "otp",           "passcode",      "passphrase",     "passwd",       "password",
+    "pgpkey",        "pin",           "postgresurl",    "privatekey",   "pwd",
+    "redisurl",      "refreshtoken",  "salt",           "secret",       "secretkey",
+    "securitycode",  "seed",          "sessionid",      "sessionkey",   "setcookie",
+    "signature",     "signingkey",    "socialsecurity", "ssh",          "sshkey",
+    "ssn",           "token",         "totp",           "xsrf",
+};
+
+static const char *const ends[] = {"password", "passwd", "passphrase", "secret",
+                                   "token",    "apikey", "privatekey", "secretkey"};
+
+struct words {
+    char text[NAME_MAX + 1];       /* in lower case, without what is between them */
+    unsigned begin[WORDS_MAX + 1]; /* of each, and the end of the last */
+    unsigned n;
+};
+
+enum kind { OTHER, LOWER, UPPER, DIGIT };
+
+static enum kind kind_of(char c)
+{
+    if (c >= 'a' && c <= 'z')
+        return LOWER;
+    if (c >= 'A' && c <= 'Z')
+        return UPPER;
+    return c >= '0' && c <= '9' ? DIGIT : OTHER;
+}
+
+/* Whether a word begins at this character: camelCase, HTTPServer, separators, digits. */
+static bool begins_word(const char *name, size_t length, size_t at)
+{
+    enum kind before = at > 0 ? kind_of(name[at - 1]) : OTHER, now = kind_of(name[at]);
+    enum kind after = at + 1 < length ? kind_of(name[at + 1]) : OTHER;
+
+    if (before == UPPER && now == UPPER)
+        return after == LOWER;
+    return before != now && !(before == UPPER && now == LOWER);
+}
+
+static void split_words(const char *name, size_t length, struct words *words)
+{
+    unsigned used = 0;
+
+    words->n = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (kind_of(name[i]) == OTHER)
+            continue;
+        if (begins_word(name, length, i)) {
+            if (words->n == WORDS_MAX)
+                break;
+            words->begin[words->n++] = used;
+        }
+        words->text[used++] = (char)(kind_of(name[i]) == UPPER ? name[i] + 'a' - 'A' : name[i]);
+    }
+    words->begin[words->n] = used;
+}
+
+static int compare(const char *text, size_t length, const char *word)
+{
+    int order = strncmp(text, word, length);
+
+    return order != 0 ? order : word[length] == '\0' ? 0 : -1;
+}
+
+static bool is_listed(const char *text, size_t length)
+{
+    size_t low = 0, high = sizeof listed / sizeof listed[0];
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = compare(text, length, listed[middle]);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return false;
+}
+
+static bool has_end(const char *text, size_t length)
+{
+    for (unsigned i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t n = strlen(ends[i]);
+        if (n <= length && memcmp(text + length - n, ends[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The plural, too. */
+static bool is_with_plural(bool (*is)(const char *, size_t), const char *text, size_t length)
+{
+    return is(text, length) || (length > 1 && text[length - 1] == 's' && is(text, length - 1));
+}
+
+bool pyusdt_is_secret_name(const char *name, size_t length)
+{
+    struct words words;
+
+    split_words(name, length < NAME_MAX ? length : NAME_MAX, &words);
+    for (unsigned first = 0; first < words.n; first++) {
+        const char *text = words.text + words.begin[first];
+        for (unsigned last = first + 1; last <= words.n && last <= first + ADJACENT; last++)
+            if (is_with_plural(is_listed, text, words.begin[last] - words.begin[first]))
+                return true;
+        if (is_with_plural(has_end, text, words.begin[first + 1] - words.begin[first]))
+            return true;
+    }
+    return false;
+}
+
+/* ---- keys ---- */
+
+/* An atom is an immediate term and is never taken back, so an answer once found stays true. */
+static bool is_secret_atom(ErlNifEnv *env, ERL_NIF_TERM atom)
+{
+    static _Thread_local struct {
+        ERL_NIF_TERM atom;
+        bool is_secret;
+    } all[CACHED];
+    typeof(*all) *cached = &all[atom / 64 % CACHED];
+    char name[NAME_MAX + 1];
+    int size;
+
+    if (cached->atom == atom)
+        return cached->is_secret;
+    size = enif_get_atom(env, atom, name, sizeof name, ERL_NIF_LATIN1);
+    cached->atom = atom;
+    cached->is_secret = size > 1 && pyusdt_is_secret_name(name, (size_t)size - 1);
+    return cached->is_secret;
+}
+
+bool pyusdt_is_secret_key(ErlNifEnv *env, ERL_NIF_TERM key)
+{
+    char name[NAME_MAX + 1];
+    ErlNifBinary binary;
+    int size;
+
+    if (enif_is_atom(env, key))
+        return is_secret_atom(env, key);
+    if (enif_is_binary(env, key) && enif_inspect_binary(env, key, &binary))
+        return pyusdt_is_secret_name((const char *)binary.data, binary.size);
+    if (!enif_is_list(env, key) || enif_is_empty_list(env, key))
+        return false;
+    size = enif_get_string(env, key, name, sizeof name, ERL_NIF_LATIN1);
+    return size > 1 && pyusdt_is_secret_name(name, (size_t)size - 1);
+}

@@ -1,0 +1,75 @@
+"""The arguments and results of functions and BIFs as terms, and the secrets in them."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+from pydtrace.engine import probe_signatures
+from pydtrace.remote_python import secret_names
+from tests.support import harness
+
+pytestmark = pytest.mark.xdist_group("erlang/test_erlang_vm")
+PROGRAM = """
+erlang$target:refusing:login:local-function-entry /term(arg.params, 1, "user") == "ann"/
+{ printf("P %s\\nTAX %s\\nSECRET %s\\n", term(arg.params), term(arg3, 2, "tax"), term(arg3, 1, "password")); }
+erlang$target:refusing:login:function-return { printf("R %s [%s]\\n", term(arg.retval, 3), arg.exception); }
+erlang$target:refusing:fails:function-return { printf("E %s [%s]\\n", term(arg.retval), arg.exception); }
+erlang$target:erlang:phash2:bif-entry { printf("B %s\\n", term(arg.params)); }
+erlang$target:erlang:phash2:bif-return /strtoll(term(arg.retval)) > 0/ { printf("H [%s]\\n", arg.exception); }
+tick-1500ms { exit(0); }"""
+
+
+def lines_of(erlang, environment: dict[str, str] | None = None) -> set[str]:
+    with harness.running(
+        erlang.node("wait", "values", module="refusing"), env=environment
+    ) as started:
+        assert started.stdout.readline() == "ready\n"
+        command = [harness.PYDTRACE, "--strict", "-q", "-x", "engine=embedded", "-x", "strsize=400"]
+        run = harness.run([*command, "-p", str(started.pid), "-n", PROGRAM], timeout=60)
+        assert (run.status, run.stderr) == (0, ""), run
+        return set(run.stdout.split("\n"))
+
+
+def test_arguments_and_results(erlang):
+    lines = lines_of(erlang)
+    assert {
+        "TAX 1.5", "SECRET <redacted>", "R 3 []", "E badarith [error]", "H []", "B [{<<\"ann\">>,secret}]",
+    } <= lines, lines  # fmt: skip
+    (params,) = [line for line in lines if line.startswith("P ")]
+    hidden = re.findall(r"([\w\">< ]+?)(?: => |,)<redacted>", params)
+    assert "hunter2" not in params and len(hidden) == 5, params
+    assert "author => me" in params and "{tax,1.5}" in params, params
+
+
+def test_a_node_can_show_secrets(erlang, monkeypatch):
+    monkeypatch.setenv("SECRETS", "yes")
+    lines = lines_of(erlang)
+    assert "SECRET hunter2" in lines and not any("redacted" in line for line in lines), lines
+
+
+def test_names_are_known_before_a_node_runs(erlang):
+    program = "erlang*:refusing:login:local-function-entry { @[term(arg.params, 2, 1)] = count(); }"
+    run = harness.run([harness.PYDTRACE, "-Zqe", "-x", "engine=embedded", "-n", program])
+    assert (run.status, run.stderr) == (0, ""), run
+    source = pathlib.Path(harness.ROOT, "erlang_nif/c_src/vm.c").read_text(encoding="utf-8")
+    for name, signature in (
+        ("entry", probe_signatures._ENTRY),
+        ("after", probe_signatures._RETURN),
+    ):
+        words = re.search(rf"\*const {name}\[\] = (\{{.*?\}})", source, re.DOTALL)[1]
+        assert list(ast.literal_eval(words.replace("{", "[").replace("}", "]"))) == [
+            each for each, _ in signature
+        ]
+
+
+def test_the_names_of_secrets_are_those_of_python():
+    source = pathlib.Path(harness.ROOT, "erlang_nif/c_src/secret_names.c").read_text("utf-8")
+    listed, ends = (
+        re.findall(r'"(\w+)"', re.search(rf"const {name}\[\] = (\{{.*?\}})", source, re.DOTALL)[1])
+        for name in ("listed", "ends")
+    )
+    assert listed == sorted(secret_names._SECRETS) and ends == list(secret_names._ENDS)
