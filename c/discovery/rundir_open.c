@@ -65,7 +65,7 @@ static int open_in_parent(int up, bool make, struct pyusdt_rundir_handle *in,
 
     PYUSDT_HOOK(41);
     if (make && mkdirat(up, name, 0700) != 0 && errno != EEXIST)
-        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", in->path,
+        return pyusdt_error_set(error, -errno, "cannot make the run directory %s: %s", in->path,
                                 strerror(errno));
     PYUSDT_HOOK(42);
     in->dir = pyusdt_os_open_in(up, name, O_RDONLY | O_DIRECTORY, 0);
@@ -113,7 +113,7 @@ static int open_as_owner(int root, uint32_t name, uint32_t gid, bool make,
     r = pyusdt_fsuid_switch(in->uid, gid, &acting);
     if (r != 0) {
         close(root);
-        return pyusdt_error_set(error, r, "run directory %s: can not act as uid %u", in->path,
+        return pyusdt_error_set(error, r, "run directory %s: cannot act as uid %u", in->path,
                                 in->uid);
     }
     r = open_below_root(root, in->mounts == 0, make, in, error);
@@ -205,7 +205,7 @@ int pyusdt_rundir_open_of_handle(const struct pyusdt_proc_handle *handle, unsign
     PYUSDT_HOOK(44);
     if (root < 0)
         return pyusdt_error_set(error, -errno,
-                                "the root directory of process %u can not be entered: %s",
+                                "the root directory of process %u cannot be entered: %s",
                                 handle->pid, strerror(errno));
     *in = (struct pyusdt_rundir_handle){
         .dir = -1, .uid = handle->uid, .parent = (int)parent, .mounts = handle->mounts};

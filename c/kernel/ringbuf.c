@@ -76,8 +76,7 @@ int pyusdt_kernel_ring_open(int fd, uint64_t size, const struct pyusdt_trimmed_s
     if (!r->consumer || !r->producer || !r->taken || !r->sorted) {
         code = -errno;
         pyusdt_kernel_ring_close(r);
-        return pyusdt_error_set(err, code, "the ring buffer can not be mapped: %s",
-                                strerror(-code));
+        return pyusdt_error_set(err, code, "the ring buffer cannot be mapped: %s", strerror(-code));
     }
     r->data = (const uint8_t *)r->producer + r->page;
     *out = r;

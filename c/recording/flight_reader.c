@@ -354,5 +354,5 @@ int pyusdt_flight_convert(int fd, struct pyusdt_error *error)
         return pyusdt_error_set(
             error, r,
             "overwritten faster than it can be read: the process needs a larger PYUSDT_FLIGHT");
-    return pyusdt_error_set(error, r, "can not read a flight recorder's file: %s", strerror(-r));
+    return pyusdt_error_set(error, r, "cannot read a flight recorder's file: %s", strerror(-r));
 }

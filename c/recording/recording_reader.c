@@ -177,7 +177,7 @@ static int read_target(struct pyusdt_replay *r)
     r->nprobes += table->nprobes;
     r->kept += table->nprobes * (uint64_t)BYTES_PER_NAME;
     if (r->nprobes > (r->streams ? PROBES_OF_MANY : PROBES_MAX))
-        return damaged(r, "more probes than can be told apart");
+        return damaged(r, "more probes than pydtrace can distinguish");
     memset(&target->block, 0, sizeof target->block);
     memcpy(&target->block, block, size);
     target->block.comm[sizeof target->block.comm - 1] = '\0';
@@ -405,7 +405,7 @@ static int read_header(struct pyusdt_replay *r, struct pyusdt_error *error)
             return r->fd;
         if (!read_bytes(r, &r->header, sizeof r->header))
             return pyusdt_error_set(error, -EIO,
-                                    "the copy of a flight recorder's file can not be read");
+                                    "the copy of a flight recorder's file cannot be read");
     }
     if (r->header.magic != PYUSDT_RECORD_MAGIC)
         return pyusdt_error_set(error, -EBADMSG, "not a recording of pydtrace");

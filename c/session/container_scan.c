@@ -140,7 +140,7 @@ static int visit_process(void *arg, uint32_t pid, uint64_t mounts, uint32_t owne
         return 0;
     r = pyusdt_proc_open(pid, &handle);
     if (pyusdt_is_shortage(r))
-        pyusdt_session_warn_failure(session, "process %u, in a container, can not be looked at: %s",
+        pyusdt_session_warn_failure(session, "process %u, in a container, cannot be looked at: %s",
                                     pid, strerror(-r));
     if (r != 0)
         return 0;
@@ -194,7 +194,7 @@ void pyusdt_session_scan_containers(struct pyusdt_session *session, uint64_t now
     r = pyusdt_each_other_namespace(visit_process, &scan);
     if (pyusdt_is_shortage(r))
         pyusdt_session_warn_failure(
-            session, "processes in containers are not traced: /proc can not be read: %s",
+            session, "processes in containers are not traced: /proc cannot be read: %s",
             strerror(-r));
     else
         close_ended(session, scan.containers->scans);

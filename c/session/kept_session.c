@@ -113,7 +113,7 @@ int pyusdt_kept_resume(const struct pyusdt_session *session, struct pyusdt_sessi
     r = pyusdt_rundir_each(rundir->in.dir, examine_file, &search);
     if (!search.found && (search.failed || (r < 0 && r != -E2BIG))) {
         r = search.failed ? search.failed : r;
-        return pyusdt_error_set(error, r, "the sessions of run directory %s can not be read: %s",
+        return pyusdt_error_set(error, r, "the sessions of run directory %s cannot be read: %s",
                                 rundir->in.path, strerror(-r));
     }
     for (int i = 0; search.found && fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
@@ -137,7 +137,7 @@ int pyusdt_kept_check_wants(const struct pyusdt_session *session,
     size_t size = session->nwants * sizeof *session->wants;
     void *theirs = malloc(size + 1);
     if (!theirs)
-        return pyusdt_error_set(error, -ENOMEM, "session '%s' can not be read: %s",
+        return pyusdt_error_set(error, -ENOMEM, "session '%s' cannot be read: %s",
                                 session->header.name, strerror(ENOMEM));
     bool same = rundir->header.nwants == session->nwants &&
                 pread(rundir->fd, theirs, size, sizeof rundir->header) == (ssize_t)size &&

@@ -120,7 +120,7 @@ static int list_directory(void *arg, const struct pyusdt_rundir_handle *in)
     listing->rundir.lookups = 0;
     r = pyusdt_rundir_each(in->dir, list_file, listing);
     if (r < 0 && r != -E2BIG && listing->failed.code == 0)
-        pyusdt_error_set(&listing->failed, r, "run directory %s can not be read: %s", in->path,
+        pyusdt_error_set(&listing->failed, r, "run directory %s cannot be read: %s", in->path,
                          strerror(-r));
     return 0;
 }

@@ -114,7 +114,7 @@ static void enqueue(struct pyusdt_session *session, struct pyusdt_source *source
     int r = read_next_header(session, source);
     source->waiting = r == 1 && pyusdt_share_push(source->share, source) == 0;
     if (r == 1 && !source->waiting) /* the next refresh tries it again */
-        pyusdt_session_warn_failure(session, "process %u: its ring can not be read: %s",
+        pyusdt_session_warn_failure(session, "process %u: its ring cannot be read: %s",
                                     source->target->pid, strerror(ENOMEM));
     else if (r < 0)
         give_up(source);

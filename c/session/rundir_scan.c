@@ -63,7 +63,7 @@ static void scan_user_rundirs(struct pyusdt_session *session, unsigned parent)
     if (r < 0 && r != -ENOENT)
         pyusdt_session_warn_failure(
             session,
-            "processes of other users are not traced: the folder of their run directories can not be read: %s",
+            "processes of other users are not traced: the folder of their run directories cannot be read: %s",
             strerror(-r));
     if (r < 0 || session->missed_user)
         session->parents_mtime[parent] = 0;

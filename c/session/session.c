@@ -113,7 +113,7 @@ int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *er
     if (session->forked)
         return pyusdt_session_forked_error(error);
     if (session->started)
-        return pyusdt_error_set(error, -EALREADY, "can not start the session: %s",
+        return pyusdt_error_set(error, -EALREADY, "cannot start the session: %s",
                                 strerror(EALREADY));
     for (uint32_t i = 0; r == 0 && i < session->nrundirs; i++)
         if (session->rundir[i]->fd >= 0)
@@ -136,7 +136,7 @@ static int write_invitations(struct pyusdt_session *session, struct pyusdt_sessi
     int r = pyusdt_session_dir_write_header(rundir);
 
     if (r != 0)
-        return pyusdt_error_set(error, r, "can not write the session file: %s", strerror(-r));
+        return pyusdt_error_set(error, r, "cannot write the session file: %s", strerror(-r));
     if (session->forked)
         return pyusdt_session_forked_error(error);
     if (session->started)

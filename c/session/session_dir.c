@@ -34,7 +34,7 @@ static int resume_or_claim(const struct pyusdt_session *session, struct pyusdt_s
     written = r < 0 ? 0 : pyusdt_session_dir_write_header(rundir);
     if (written != 0)
         r = pyusdt_error_set(
-            error, written, "can not write the session file in %s: %s%s", rundir->in.path,
+            error, written, "cannot write the session file in %s: %s%s", rundir->in.path,
             strerror(-written),
             written == -ENOSPC ? pyusdt_space_advice(rundir->in.dir, advice, sizeof advice) : "");
     if (r < 0 && rundir->fd >= 0) {
@@ -151,7 +151,7 @@ int pyusdt_session_dir_start(const struct pyusdt_session *session,
         r = pyusdt_session_dir_write_header(rundir);
     PYUSDT_HOOK(36);
     if (r != 0)
-        return pyusdt_error_set(error, r, "can not start the session: %s", strerror(-r));
+        return pyusdt_error_set(error, r, "cannot start the session: %s", strerror(-r));
     rundir->started = true;
     return 0;
 }

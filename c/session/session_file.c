@@ -56,7 +56,7 @@ int pyusdt_session_dir_claim_slot(struct pyusdt_session_dir *rundir, struct pyus
                                 PYUSDT_MAX_SESSIONS);
     if (fd < 0)
         return pyusdt_error_set(
-            error, fd, "can not make a session file in %s: %s%s", rundir->in.path, strerror(-fd),
+            error, fd, "cannot make a session file in %s: %s%s", rundir->in.path, strerror(-fd),
             fd == -ENOSPC ? pyusdt_space_advice(rundir->in.dir, advice, sizeof advice) : "");
     rundir->fd = fd;
     return 0;

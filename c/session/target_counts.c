@@ -39,7 +39,7 @@ static bool add_counted(struct pyusdt_session *session, struct pyusdt_target *ta
     target->counts_invalid = true;
     pyusdt_session_warn(
         session,
-        "process %u says that it has counted %llu firings, which can not be: what it counts is left out",
+        "process %u says that it has counted %llu firings, which cannot be: what it counts is left out",
         target->pid, (unsigned long long)target->counted);
     return false;
 }

@@ -92,7 +92,7 @@ static void warn_of_child(struct pyusdt_session *session, const struct pyusdt_ta
     if (error < 0 && error >= -ERRNO_MAX)
         pyusdt_session_warn(
             session,
-            "what a process that %u has forked fires is lost: it can not make its control file: %s",
+            "what a process that %u has forked fires is lost: it cannot make its control file: %s",
             target->pid, strerror(-error));
 }
 
@@ -112,7 +112,7 @@ uint64_t pyusdt_target_total_drops(struct pyusdt_session *session, struct pyusdt
     target->drops_invalid = true;
     pyusdt_session_warn(
         session,
-        "process %u says that it has lost %llu events, which can not be: what it loses is not counted",
+        "process %u says that it has lost %llu events, which cannot be: what it loses is not counted",
         target->pid, (unsigned long long)reported);
     return target->dropped;
 }
@@ -129,7 +129,7 @@ void pyusdt_target_warn_no_buffers(struct pyusdt_session *session, struct pyusdt
         return;
     target->buffers_warned = true;
     explain_buffer_error(error, target->rundir->in.dir, reason, sizeof reason);
-    pyusdt_session_warn(session, "process %u can not make %s in %s: %s", target->pid,
+    pyusdt_session_warn(session, "process %u cannot make %s in %s: %s", target->pid,
                         none ? "its buffers" : "larger buffers", target->rundir->in.path, reason);
 }
 

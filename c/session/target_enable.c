@@ -100,7 +100,7 @@ static int copy_grown_table(struct pyusdt_session *session, struct pyusdt_target
 
     r = pyusdt_control_copy(target, NULL, &header, &copy);
     if (r == -ENOMEM)
-        pyusdt_session_warn_failure(session, "process %u has new probes, which can not be read: %s",
+        pyusdt_session_warn_failure(session, "process %u has new probes, which cannot be read: %s",
                                     target->pid, strerror(-r));
     if (r != 0)
         return r == -ENOMEM ? r : 0;
@@ -149,7 +149,7 @@ int pyusdt_target_read_places(struct pyusdt_session *session, struct pyusdt_targ
         return 0;
     if (r != -ENOMEM)
         return -ENOENT;
-    pyusdt_session_warn_failure(session, "process %u: names of its functions can not be read: %s",
+    pyusdt_session_warn_failure(session, "process %u: names of its functions cannot be read: %s",
                                 target->pid, strerror(-r));
     return r;
 }

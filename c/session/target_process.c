@@ -174,8 +174,8 @@ static bool is_retryable(struct pyusdt_session *session, const struct pyusdt_tar
         session->corrupt++;
         return false;
     }
-    pyusdt_session_warn_failure(session, "process %u: its %s can not be read: %s", target->pid,
-                                what, strerror(-r));
+    pyusdt_session_warn_failure(session, "process %u: its %s cannot be read: %s", target->pid, what,
+                                strerror(-r));
     return true;
 }
 

@@ -188,7 +188,7 @@ static bool is_unchanged(const struct pyusdt_session_dir *rundir, int64_t modifi
 static void scan_failed(struct pyusdt_session *session, struct pyusdt_session_dir *rundir, int r)
 {
     pyusdt_session_warn_failure(session,
-                                "not all processes of uid %u are traced: %s can not be read: %s",
+                                "not all processes of uid %u are traced: %s cannot be read: %s",
                                 rundir->in.uid, rundir->in.path, strerror(-r));
     scan_again_soon(rundir);
 }

@@ -148,7 +148,7 @@ int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error)
     if (r != 0)
         return pyusdt_error_set(error, r, "the run directory's path is too long");
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return pyusdt_error_set(error, -errno, "can not make the run directory %s: %s", path,
+        return pyusdt_error_set(error, -errno, "cannot make the run directory %s: %s", path,
                                 strerror(errno));
     dir = pyusdt_rundir_open(path, error);
     if (dir < 0)

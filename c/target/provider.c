@@ -201,7 +201,7 @@ static int refuse_other_arguments(const struct defined *defined,
         return r;
     return pyusdt_error_set(
         why, -EEXIST,
-        "provider %s, probe %s: it was made with the arguments %s, and can not have %s",
+        "provider %s, probe %s: it was made with the arguments %s, and cannot have %s",
         defined->provider, defined->name, pyusdt_signature(&defined->probe, there),
         pyusdt_signature(given, wanted));
 }

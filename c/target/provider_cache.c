@@ -265,5 +265,5 @@ int pyusdt_cache_object(const char *provider, const struct pyusdt_elf *elf, char
     if (r == 0 && !has_object(dir, name, elf))
         r = -EIO;
     close(dir);
-    return r == 0 ? 0 : pyusdt_error_set(error, r, "can not write %s: %s", path, strerror(-r));
+    return r == 0 ? 0 : pyusdt_error_set(error, r, "cannot write %s: %s", path, strerror(-r));
 }

@@ -220,7 +220,7 @@ cdef class Walker:
         self.memory = memory
         self.walker = pyusdt_walker_new(&memory.memory, &numbers, runtime, frames, tries, entries, addresses)
         if self.walker is NULL:
-            raise ValueError("no memory, or offsets that can not be")
+            raise ValueError("no memory, or offsets that cannot be")
 
     def __dealloc__(self):
         pyusdt_walker_free(self.walker)

@@ -433,7 +433,7 @@ class Options(dict[str, "Any"]):
                     return
             except (OptionError, KeyError):
                 continue
-        raise OptionError(f"option {name} can not have the value {str(value)[:40]}")
+        raise OptionError(f"option {name} cannot have the value {str(value)[:40]}")
 
     def read_environment(self, environ: Mapping[str, str], prefix: str = "DTRACE_OPT_") -> None:
         """Set options from variables such as DTRACE_OPT_QUIET; as in dtrace, those that can not be set are ignored."""

@@ -27,7 +27,7 @@ def main() -> None:
     if not sys.argv[1:]:
         sys.exit(USAGE)
     if option := find_isolating_option(line):
-        sys.exit(f"pyusdt: {ISOLATED % option}: the provider python can not be brought in")
+        sys.exit(f"pyusdt: {ISOLATED % option}: the provider python cannot enter it")
     os.environ.update(make_environment(os.getpid()))
     os.execv(line[0], line)
 

@@ -71,5 +71,5 @@ def test_a_client_that_can_not_be_waited_for():
     class Client:
         asynchronous = True
 
-    with pytest.raises(ValueError, match="an asynchronous Client can not be waited for"):
+    with pytest.raises(ValueError, match="an asynchronous Client cannot be waited for"):
         pyusdt.dask.trace(Client(), "BEGIN { }")

@@ -89,7 +89,7 @@ def test_a_host_that_can_not_be_reached():
         ({"hosts": "a[2-1]"}, ValueError, "'2-1' is no range of numbers"),
         ({"hosts": []}, ValueError, "no host is named"),
         ({"hosts": "a", "via": "ssh"}, ValueError, "--via needs {host}"),
-        ({"hosts": "a", "cpp": True}, ValueError, "cpp can not be had with hosts"),
+        ({"hosts": "a", "cpp": True}, ValueError, "cpp does not work with hosts"),
         ({"via": "ssh {host}"}, TypeError, "via and relay are how hosts are reached: name hosts"),
     ],
 )
@@ -100,7 +100,7 @@ def test_what_can_not_be_had(more, error, message):
 
 
 def test_a_script_that_needs_one_memory():
-    with pytest.raises(pyusdt.CompileError, match="x can not be used by the hosts"):
+    with pytest.raises(pyusdt.CompileError, match="x cannot be used by the hosts"):
         pyusdt.trace("BEGIN { x = 1; } user_trace-n1 { trace(x); }", all=True, hosts="a")
 
 

@@ -334,7 +334,7 @@ def test_a_target_that_lies(world, lie):
         tracer.send_signal(signal.SIGINT)
         out, err = tracer.communicate(timeout=60)
     assert tracer.returncode == 0 and child.poll() is None
-    assert ("which can not be" in err) == (lie == "too many"), err
+    assert ("which cannot be" in err) == (lie == "too many"), err
     seen = counted(out)
     assert all(seen[key] >= 1000 for key in expected(range(3), 1000, ["function-entry"]))
     child.kill()

@@ -306,7 +306,7 @@ def test_attach_where_the_control_file_was_removed(world):
     result = world.finish(world.reader(f"pid={target.pid}"))
     assert (result["error"], result["message"]) == (
         -61,
-        f"process {target.pid} can not be traced: its control file was removed",
+        f"process {target.pid} cannot be traced: its control file was removed",
     )
 
 

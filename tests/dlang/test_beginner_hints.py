@@ -51,7 +51,7 @@ MISTAKES = [
     ("BEGIN { int x; x = 1; }", "declared outside"),
     ("BEGIN { x = true; }", "1 and 0"),
     ("BEGIN { x = null; }", "NULL"),
-    ("BEGIN { trace(1) }; END { }", "no ; after a clause"),
+    ("BEGIN { trace(1) }; END { }", "remove the ; behind the clause"),
     ("BEGIN {{ trace(1); }}", "one pair of { }"),
     ('BEGIN { strcpy(x, "a"); }', "assigned with ="),
     ('BEGIN { s = "a"; s = 1; }', "lltostr(number)"),

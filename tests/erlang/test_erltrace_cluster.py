@@ -79,7 +79,7 @@ def traced_as_one(erlang):
             "it is visible, or a list of nodes",
             "options nodes and pids",
             "none of these nodes is there",
-            "x can not be used by the hosts",
+            "x cannot be used by the hosts",
         ),
         strict=True,
     ):

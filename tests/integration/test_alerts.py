@@ -342,7 +342,7 @@ def test_stacks_are_of_processes_that_are_here():
     )
     assert (
         shown.status == 1
-        and "-x alertstacks can not be had with --hosts and --replay" in shown.stderr
+        and "-x alertstacks does not work with --hosts and --replay" in shown.stderr
     ), shown
 
 

@@ -355,7 +355,7 @@ def test_of_a_user_who_cannot_read_our_files(root, other):
 
 def test_attach_needs_a_process(pydtrace):
     run = pydtrace("--attach", "-n", "BEGIN { exit(0); }")
-    assert run.status == 1 and "--attach is for a process that runs: it needs -p" in run.stderr, run
+    assert run.status == 1 and "--attach needs -p PID" in run.stderr, run
 
 
 # --- under load -----------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def test_what_can_not_be_entered_is_told(host):
     assert fire(first) == 100
     fire(hidden)  # another worker's tracer may have its probes on
     counts, err = ended(tracer)
-    assert counts == {pid: 100} and f"process {other} of uid 0 can not be traced" in err, err
+    assert counts == {pid: 100} and f"process {other} of uid 0 cannot be traced" in err, err
 
 
 def test_strangers_are_told_of_once_and_only_where_they_are_meant(host):
@@ -187,7 +187,7 @@ def test_strangers_are_told_of_once_and_only_where_they_are_meant(host):
     harness.wait_until(lambda: fire(first, 1) == 100)
     _, err = ended(tracer)
     assert (
-        len(re.findall(r"process \d+ of uid 0 can not be traced", err)) == 3
+        len(re.findall(r"process \d+ of uid 0 cannot be traced", err)) == 3
         and "dtrace: the same for 2 more: " in err
     ), (err, hidden)
     for arguments, script in (
@@ -195,7 +195,7 @@ def test_strangers_are_told_of_once_and_only_where_they_are_meant(host):
         ((), 'BEGIN { printf("begun\\n"); } tick-1s { exit(0); }'),
     ):
         _, err = ended(host.trace(*arguments, script=script))
-        assert "can not be traced" not in err and "the same for" not in err, err
+        assert "cannot be traced" not in err and "the same for" not in err, err
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ I4S4 = 1  # the probe's index in its table
     "clause, more, of, said, seen",
     [
         ("@i = count();", 7, I4S4, "", "7"),  # as if it had fired, which is its own to say
-        ("@i = count();", 1 << 47, I4S4, "which can not be: what it counts is left out", ""),
+        ("@i = count();", 1 << 47, I4S4, "which cannot be: what it counts is left out", ""),
         ('printf("an event");', 7, I4S4, "", ""),
         ("@i = sum(arg2);", 7, I4S4, "", ""),
     ],

@@ -154,8 +154,8 @@ def test_port_in_use(pydtrace, option, hint):
 def test_drops_have_a_total(pydtrace):
     """dtrace's lines say how many were dropped since the last line."""
     script = 'pyusdt$target:::user_trace-n1 { printf("%d %s\\n", arg2, probename); }'
-    program = f"{sys.executable} -c 'import pyusdt\nfor i in range(400000): pyusdt.pn(1, i)'"
-    run = pydtrace(*DEFAULT, "-qb", "4k", "-x", "switchrate=1s", "-n", script, "-c", program)
+    program = f"{sys.executable} -c 'import pyusdt\nfor i in range(1000000): pyusdt.pn(1, i)'"
+    run = pydtrace(*DEFAULT, "-qb", "4k", "-x", "switchrate=100ms", "-n", script, "-c", program)
     dropped = sum(int(found) for found in re.findall(r"(?m)^dtrace: (\d+) drops?$", run.stderr))
     assert dropped > 0, run
     assert last_line(run) == (

@@ -158,12 +158,12 @@ def test_the_reason_is_told_and_strict_fails(tracer_of):
         last + 1, last - 5, -1
     ):  # how many there are before it depends on who comes first
         got = tracer.run(f"mmap:{number}:{errno.ENOMEM}")
-        if "its ring can not be read" in got.stderr:
+        if "its ring cannot be read" in got.stderr:
             break
     assert got.status == 3 and str(FIRED) in got.stdout.split(), got
-    assert re.search(
-        r"process \d+: its ring can not be read: Cannot allocate memory", got.stderr
-    ), got
+    assert re.search(r"process \d+: its ring cannot be read: Cannot allocate memory", got.stderr), (
+        got
+    )
     assert "1 failure to read a traced process" in got.stderr, got
 
 

@@ -256,7 +256,7 @@ def test_tasks_of_asyncio(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="host: not root")
 def test_setuid(tmp_path):
     """A child that has become somebody else leaves its parent's session alone, which goes on and counts what the child fires."""
-    lost = r"dtrace: what a process that \d+ has forked fires is lost: it can not make its control file: Permission denied\n"
+    lost = r"dtrace: what a process that \d+ has forked fires is lost: it cannot make its control file: Permission denied\n"
     found, said = run(
         """
         import os, pyusdt

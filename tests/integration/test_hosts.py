@@ -588,19 +588,25 @@ def test_a_host_that_can_not_be_reached(pydtrace, load):
     [
         (
             "BEGIN { x = 1; } user_trace-n1 { trace(x); }",
-            "x can not be used by the hosts: it is assigned by the coordinator (line 1)",
+            "x cannot be used by the hosts: it is assigned by the coordinator (line 1)",
         ),
         (
             "user_trace-n1 { x++; } END { trace(x); }",
-            "x can not be used by the coordinator: it is assigned by the hosts (line 1)",
+            "x cannot be used by the coordinator: it is assigned by the hosts (line 1)",
         ),
         (
             "user_trace-n1 { a[1] = 1; } tick-1s { trace(a[1]); }",
-            "a can not be used by the coordinator: it is assigned by the hosts (line 1)",
+            "a cannot be used by the coordinator: it is assigned by the hosts (line 1)",
         ),
-        ("user_trace-n1 { raise(9); }", "raise() of what fires on the hosts can not be had"),
-        ('user_trace-n1 { system("x"); }', "system() of what fires on the hosts can not be had"),
-        ('user_trace-n1 { freopen("x"); }', "freopen() of what fires on the hosts can not be had"),
+        ("user_trace-n1 { raise(9); }", "raise() does not work in a clause that runs on the hosts"),
+        (
+            'user_trace-n1 { system("x"); }',
+            "system() does not work in a clause that runs on the hosts",
+        ),
+        (
+            'user_trace-n1 { freopen("x"); }',
+            "freopen() does not work in a clause that runs on the hosts",
+        ),
     ],
 )
 def test_a_script_that_needs_one_memory_is_told(script, message, pydtrace):
@@ -622,10 +628,10 @@ def test_a_script_that_needs_one_memory_is_told(script, message, pydtrace):
             ["--hosts", "a", "--via", "ssh"],
             "--via needs {host} where the name of a host is to stand",
         ),
-        (["--hosts", "a", "--replay", "x"], "--hosts can not be used with --replay"),
-        (["--hosts", "a", "-C"], "--hosts can not be used with -x cpp"),
-        (["--hosts", "a", "-l"], "--hosts is for tracing: it can not be used with -l, -h, -G"),
-        (["--hosts", "a", "--attach"], "--hosts can not be used with --attach"),
+        (["--hosts", "a", "--replay", "x"], "--hosts cannot be used with --replay"),
+        (["--hosts", "a", "-C"], "--hosts cannot be used with -x cpp"),
+        (["--hosts", "a", "-l"], "--hosts is for tracing: it cannot be used with -l, -h, -G"),
+        (["--hosts", "a", "--attach"], "--hosts cannot be used with --attach"),
         (["--hosts"], "--hosts needs the names of hosts"),
     ],
 )
@@ -721,7 +727,7 @@ def test_what_can_not_be_written_down_does_not_run(policy, tmp_path, load):
     )
     assert (
         done.status == 1
-        and "this run can not be written down in /dev/full, so it does not begin: No space left on device"
+        and "pydtrace cannot log this run in /dev/full and does not start it: No space left on device"
         in done.stderr
     ), done
 

@@ -172,10 +172,10 @@ def test_it_has_one_tracer(world):
         (["--keep", "", "-n", "BEGIN"], "needs a name"),
         (["--keep", "a,b", "-n", "BEGIN"], "failed to set --keep's time"),
         (["--keep", "a,1s,x", "-n", "BEGIN"], "failed to set --keep's size"),
-        (["--keep", "a", "-p", "1", "-n", "BEGIN"], "can not be used with -c, -p"),
+        (["--keep", "a", "-p", "1", "-n", "BEGIN"], "does not work with -c, -p"),
         (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"),
         (["--wait", "", "-n", "BEGIN"], "needs the id"),
-        (["--wait", "a", "-c", "true", "-n", "BEGIN"], "can not be used with -c"),
+        (["--wait", "a", "-c", "true", "-n", "BEGIN"], "does not work with -c"),
     ],
 )
 def test_wrong_usage(pydtrace, arguments, message):

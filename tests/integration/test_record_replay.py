@@ -99,7 +99,7 @@ def test_forked_children_and_new_probes_keep_their_ids(tmp_path):
 
 @pytest.mark.parametrize("everybody", [False, True])
 def test_a_replay_signals_nobody(recording, tmp_path, everybody):
-    """Whoever has the recorded process's id now is somebody else; -1 is everybody (the signal is one that nobody minds)."""
+    """Whoever has the recorded process's id now is another user; -1 is everybody (the signal is one that nobody minds)."""
     data, at = bytearray(recording[0].read_bytes()), 128
     victim = subprocess.Popen(["sleep", "60"])
     try:

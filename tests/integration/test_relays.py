@@ -198,7 +198,7 @@ def test_a_policy_says_how_a_host_may_relay(line, allowed, tmp_path, pydtrace):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--relay", "gw"], "--relay says how --hosts are reached: name these"),
+        (["--relay", "gw"], "--relay needs --hosts"),
         (["--hosts", "a", "--relay", "b;c"], "'b;c' is not a host name"),
         (["--hosts", "a", "--relay", ","], "--hosts a --relay ,: no host is named"),
     ],

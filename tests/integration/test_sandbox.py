@@ -41,7 +41,7 @@ DENIED = {
     "openat,openat2": "Operation not permitted",
     "fallocate": "Operation not permitted",
     "mmap": "Cannot allocate memory",
-    "pread64": "can not make its buffers",
+    "pread64": "cannot make its buffers",
 }  # what pydtrace says
 
 

@@ -129,7 +129,7 @@ def test_what_other_tracers_listen_to(program):
             "-",
             "-",
         )
-        assert "they alone can count" in top.footer_lines([raised])[0]
+        assert "only they count their events" in top.footer_lines([raised])[0]
         for address in (first, second):
             memory.seek(address)
             memory.write(b"\x00\x00")
@@ -167,7 +167,7 @@ def test_nobody_is_there(tmp_path):
     )
     assert (
         result.status == 0
-        and "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on\n"
+        and "no process that you may trace has pyusdt in it: a program has probes after `import pyusdt`\n"
         in result.stdout
     )
 

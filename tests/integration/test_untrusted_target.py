@@ -45,7 +45,7 @@ def all_that_is_made_in(folder, seen, end):
 
 
 @pytest.mark.parametrize(
-    "number, said", [("1", "can not be traced"), ("", "its control file was removed")]
+    "number, said", [("1", "cannot be traced"), ("", "its control file was removed")]
 )
 def test_a_deleted_mapping_is_no_path(number, said):
     """Of another process's number (it wrote 00.session into the directory of root's, each time), and of its own."""

@@ -216,9 +216,9 @@ def shown(hostile, how):
     ("circle", ["?"] * 50, ""),
     ("long", ["?"] * 50, ""),
     ("texts", ["?"], ""),
-    ("told", ["?"], "dtrace: jstack(): process PID: its Python tells what can not be: no memory, or offsets that can not be\n"),
+    ("told", ["?"], "dtrace: jstack(): process PID: its Python's memory holds impossible values: no memory, or offsets that cannot be\n"),
     ("waits", ["[lost]"], ""),
-    ("unnamed", ["?"], "dtrace: process PID: its memory can not be read in time: its frames have no names\n"),
+    ("unnamed", ["?"], "dtrace: process PID: its memory cannot be read in time: its frames have no names\n"),
 ])  # fmt: skip
 def test_a_process_that_shows_nonsense_leads_nowhere(hostile, how, frames, told):
     found, err = shown(hostile, how)

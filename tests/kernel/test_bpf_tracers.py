@@ -199,7 +199,7 @@ def test_who_may_not_count_is_told(monkeypatch):
         "a cgroup's program is no tracer's"
     )
     assert top.footer_lines([], [row], False)[1:] == [
-        "RUNS/s: the kernel counts for root alone how often programs run"
+        "RUNS/s: only root can make the kernel count them"
     ]
 
 

@@ -188,6 +188,6 @@ def test_no_host_is_told_to_write():
         timeout=60,
         check=False,
     )
-    assert done.returncode == 1 and "with --hosts, copyoutstr() can not be had" in done.stderr, (
+    assert done.returncode == 1 and "with --hosts, copyoutstr() does not work" in done.stderr, (
         done.stderr
     )

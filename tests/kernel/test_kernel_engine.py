@@ -404,7 +404,7 @@ def test_a_32_bit_program_is_refused(tmp_path):
     path.write_bytes(b"\x7fELF\x01\x01\x01" + bytes(60))
     path.chmod(0o755)
     _, err, status = pydtrace("-n", "x$target:::y", "-c", path)
-    assert status == 1 and f"{path} is a 32-bit program, which can not be traced" in err
+    assert status == 1 and f"{path} is a 32-bit program, which cannot be traced" in err
 
 
 def test_string_functions_of_string_functions(tmp_path):
@@ -461,7 +461,7 @@ def test_a_run_directory_that_is_another_s_is_told():
         check=False,
     )
     assert done.returncode == 0 and done.stderr == (
-        "dtrace: the kernel engine traces, since the embedded one can not: run directory /dev/shm/pyusdt-0 does not belong to "
+        "dtrace: the kernel engine traces, since the embedded one cannot: run directory /dev/shm/pyusdt-0 does not belong to "
         "uid 0: remove it, or set PYUSDT_RUNDIR to another one, for program and tracer\n"
     ), done
 

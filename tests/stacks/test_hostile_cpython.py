@@ -168,7 +168,7 @@ def test_offsets_that_can_not_be(hostile):
             run = harness.pyusdt(*command, subject.pid)
             assert (run.returncode, run.stdout) == (1, "")
             assert run.stderr == (
-                f"pyusdt: process {subject.pid}: its Python tells what can not be: no memory, or offsets that can not be\n"
+                f"pyusdt: process {subject.pid}: its Python's memory holds impossible values: no memory, or offsets that cannot be\n"
             )
 
 

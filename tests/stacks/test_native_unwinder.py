@@ -335,7 +335,7 @@ def test_a_circle_ends():
         None,
     )
     frames, why = native_unwinder.NativeUnwinder(code).unwind_copy(stack)
-    assert (len(frames), why) == (2, "it leads nowhere")
+    assert (len(frames), why) == (2, "it does not end in a function")
 
 
 def test_expressions():

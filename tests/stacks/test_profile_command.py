@@ -392,7 +392,7 @@ def test_a_signal_ends_it_with_what_there_is(number):
         (
             ["--no-stop", "--native", "1"],
             2,
-            "--native reads the stack of a thread that stands still: it can not do with --no-stop",
+            "--native needs stopped threads: it does not work with --no-stop",
         ),
     ],
 )

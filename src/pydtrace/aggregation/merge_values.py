@@ -27,7 +27,7 @@ def merge_words(row: Any, several: Sequence[Sequence[int]]) -> Words:
         return tuple((filled or several)[0])
     if any(map(row.is_from_dtrace, filled)):
         raise MergeError(
-            f"of {row.function_name}() dtrace tells the value, not what it was made of: it can not be merged exactly"
+            f"{row.function_name}() cannot be merged exactly: dtrace prints its value, not the sums behind it"
         )
     return tuple(row.merge_words(*filled))
 

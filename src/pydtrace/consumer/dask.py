@@ -48,7 +48,7 @@ class _Workers(cluster.Cluster):
         super().__init__()
         if getattr(client, "asynchronous", False):
             raise ValueError(
-                "an asynchronous Client can not be waited for: make one without asynchronous=True"
+                "an asynchronous Client cannot be waited for: make one without asynchronous=True"
             )
         self._client = client
 

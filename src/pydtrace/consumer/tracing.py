@@ -369,7 +369,7 @@ class Tracing(Block):
     def _make_hosts_request(self, program: Any, text: str) -> request.Request:
         """What the hosts are asked.  ValueError."""
         if lacking := [name for name in request.LOCAL_OPTIONS if name in self._options]:
-            raise ValueError(f"{lacking[0]} can not be had with hosts: the files are not there")
+            raise ValueError(f"{lacking[0]} does not work with hosts: they do not have the files")
         texts = [{"text": text, "script": None, "level": "name"}]
         command = shlex.join(self._requested["cmd"]) if "cmd" in self._requested else None
         made = request.make_request(

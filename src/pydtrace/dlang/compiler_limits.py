@@ -44,7 +44,7 @@ class SizeLimits:
             _refuse_size(
                 loc,
                 f"the program has more than {DESCRIPTIONS_MAX} probe descriptions",
-                "a pattern stands for many probes: user_trace-n*",
+                "a pattern names many probes: user_trace-n*",
             )
 
     def count_copy(self, loc: Location, level: int) -> None:

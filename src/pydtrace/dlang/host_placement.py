@@ -80,8 +80,8 @@ def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
                 refuse(
                     "D_UNSUPPORTED",
                     probe.loc,
-                    "with -x hostmode=central, probes of $target and of others can not be had together",
-                    "which of a host's processes is its $target is known there alone",
+                    "with -x hostmode=central, probes of $target do not work together with those of other processes",
+                    "only the host itself knows which process is its $target",
                 )
         for node in _walk_nodes(clause):
             _check_node(node, hosts in where)
@@ -99,7 +99,7 @@ def _check_node(node: ast.Node, on_hosts: bool) -> None:
         _HOST,
         _TARGET,
     ):
-        refuse("D_UNSUPPORTED", node.loc, f"{name} can not be assigned")
+        refuse("D_UNSUPPORTED", node.loc, f"{name} cannot be assigned")
     elif isinstance(node, ast.Call) and on_hosts:
         _check_action(node)
 
@@ -141,7 +141,7 @@ def _refuse_shared(
     assigned_on: frozenset[str],
 ) -> None:
     line = assignment.loc.source.find_position(assignment.loc.start)[1]
-    message = f"with --hosts, {symbol} can not be used by {_join_names(where)}: it is assigned by {_join_names(assigned_on)} (line {line})"
+    message = f"with --hosts, {symbol} cannot be used by {_join_names(where)}: it is assigned by {_join_names(assigned_on)} (line {line})"
     refuse("D_UNSUPPORTED", node.loc, message, _HINT)
 
 
@@ -156,16 +156,16 @@ def _check_action(call: ast.Call) -> None:
         refuse(
             "D_UNSUPPORTED",
             call.loc,
-            f"with --hosts, {row.name}() can not be had",
-            "no other host is told to write into a process",
+            f"with --hosts, {row.name}() does not work",
+            "pyusdt lets no other host write into a process",
         )
     done_here = row.is_action and row.has_record and not row.is_value and not row.ends_tracing
     if done_here and not any(type(arg) is ast.AggRef for arg in call.args):
         refuse(
             "D_UNSUPPORTED",
             call.loc,
-            f"with --hosts, {row.name}() of what fires on the hosts can not be had",
-            "what acts on the tracer, a file or a process would be done at the coordinator: put it into BEGIN, END or a tick",
+            f"with --hosts, {row.name}() does not work in a clause that runs on the hosts",
+            "it acts on the tracer, a file or a process of the coordinator: put it into BEGIN, END or a tick",
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 
 from pydtrace.dlang import buffer_limits
 from pydtrace.dlang.front.probe_descriptions import FIXED_PROBES, unmatched_error
@@ -76,6 +77,7 @@ class Driver:
         self._reported_drops: dict[
             str, int
         ] = {}  # kind of loss -> how many were reported to the sink
+        self._drop_reports: Counter[str] = Counter()  # kind of loss -> how many reports
         self._max_wait = options.get("switchrate", _SWITCH_RATE) / 1e9  # s
         self._cpu_limit: CpuLimit | None = None
         self.stopping = self.aborting = self.interrupted = False
@@ -376,10 +378,11 @@ class Driver:
         return drops
 
     def _report_all_drops(self) -> None:
-        """What was dropped in all, and what helps: dtrace's lines have neither."""
+        """What was dropped in all, and what helps, if dtrace's lines came several times: they have neither."""
         if "_DTRACE_TESTING" not in os.environ:
             for kind, count in self._reported_drops.items():
-                if text := summarize_drops(kind, count):
+                text = summarize_drops(kind, count) if self._drop_reports[kind] > 1 else None
+                if text:
                     self.sink.notice(text)
 
     def _report_truncated_strings(self) -> None:
@@ -397,6 +400,7 @@ class Driver:
             new = count - self._reported_drops.get(kind, 0)
             if new > 0:
                 self._reported_drops[kind] = count
+                self._drop_reports[kind] += 1
                 self.sink.drop(
                     kind,
                     new,

@@ -124,7 +124,7 @@ class ProfileSampler:
         said, self.messages = self.messages, []
         if ended and self._unknown_count:
             said.append(
-                f"of {self._unknown_count} of {self._sample_count} samples it could not be told which asyncio task ran"
+                f"the asyncio task of {self._unknown_count} of {self._sample_count} samples is unknown"
             )
             self._unknown_count = 0
         return said

@@ -67,7 +67,7 @@ class PythonFrameNames(QuotaWorker):
     """by_id: threads are known by pthread_self() (walked.pack); natives: who knows the machine code.  Of the engine: store_value() takes the
     map's values, read_messages() passes on what the programs have said."""
 
-    QUOTA_MESSAGE = "the memory of too many processes can not be read in time: frames of the others have no names"
+    QUOTA_MESSAGE = "the memory of too many processes cannot be read in time: frames of the others have no names"
     store_value: Callable[[int, bytes], None]
     read_messages: Callable[[], None]
 
@@ -129,7 +129,7 @@ class PythonFrameNames(QuotaWorker):
         """Alone with the process that keeps it waiting."""
         self._slow_processes.add(reader.pid)
         self._add_message(
-            f"process {reader.pid}: its memory can not be read in time: its frames have no names"
+            f"process {reader.pid}: its memory cannot be read in time: its frames have no names"
         )
         self._worker = None
 
@@ -148,7 +148,7 @@ class PythonFrameNames(QuotaWorker):
         except (StackReadError, python_frame_words.Misfit) as error:
             if not isinstance(error, (PythonNotFound, ProcessNotFound)) and _has_memory(pid):
                 self._add_message(
-                    f"jstack(): {error or f'process {pid}: its Python tells what can not be'}"
+                    f"jstack(): {error or f'process {pid}: the memory of its Python holds impossible values'}"
                 )
             value = python_frame_words.no_python(
                 stamp, time.monotonic_ns() + int(1e9 * self._next_delay(pid, stamp))

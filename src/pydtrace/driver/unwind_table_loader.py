@@ -134,9 +134,9 @@ class UnwindTableLoader(QuotaWorker):
         file, self._reading, self._worker = self._reading, None, IoWorker(self._run_job)
         if file is None:
             self._slow_processes.add(reader.pid)
-            self._add_message(f"process {reader.pid}: where its code is can not be read in time")
+            self._add_message(f"process {reader.pid}: its mappings cannot be read in time")
         else:
-            self._add_message(f"{file.name}: it can not be read in time")
+            self._add_message(f"{file.name}: it cannot be read in time")
             self._worker.add_job(ROOT, 0, self._finish_file, file, None)
         self._worker.add_job(ROOT, 0, self._load_next)
 

@@ -139,7 +139,9 @@ class ErrorReporter:
             if seen[0] == 1 and (kind, value) == (p.FAULT_BADADDR, 0):
                 line += _null_string_hint(location)
         if seen[0] == _REPORTED_AT_MOST:
-            line += "\n    (from here on this error is counted, and told at the end)"
+            line += (
+                "\n    (from here on this error is only counted; the count is printed at the end)"
+            )
         self._report(line, 0)
 
     def report_counts(self) -> None:

@@ -298,7 +298,7 @@ def explain_ifunc(desc: Any, command: Any = None) -> str | None:
         if name := next(
             (name for name in _read_ifunc_names(path, inode) if glob(desc.function, name)), None
         ):
-            return f"{escape_for_terminal(name)} of {escape_for_terminal(modules[0])} stands for one of several functions, chosen when it is loaded (IFUNC), and it is not known here which{': -p of the running process may tell' if command else ''}"
+            return f"{escape_for_terminal(name)} of {escape_for_terminal(modules[0])} is one of several functions, chosen when it is loaded (IFUNC); pydtrace does not know which{': -p of the running process may tell' if command else ''}"
     return None
 
 

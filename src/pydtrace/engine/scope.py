@@ -64,7 +64,7 @@ def add_children(program: Program, options: Mapping[str, Any], targets: Targets)
         return targets
     if others := [desc for desc in asked if desc not in own]:
         raise EngineError(
-            f"-x children: {others[0].provider or '*'}::: stands for all processes and {own[0].provider}::: for one and its "
+            f"-x children: {others[0].provider or '*'}::: means all processes and {own[0].provider}::: one and its "
             "descendants; a script can have one of the two"
         )
     if len(targets.pids) > 1:

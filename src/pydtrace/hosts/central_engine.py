@@ -57,8 +57,8 @@ class CentralEngine(RemoteEngine):
         super().__init__(program, options)
         if why := self._find_unsupported():
             raise EngineError(
-                f"with -x hostmode=central, {why} can not be had: the processes are elsewhere, and hosts send events alone; "
-                "-x hostmode=partial has them"
+                f"with -x hostmode=central, {why} does not work: hosts send only events; "
+                "use -x hostmode=partial"
             )
         if len(self._request.names) > MAX_HOSTS:
             raise EngineError(f"-x hostmode=central is for {MAX_HOSTS} hosts at most")
@@ -135,13 +135,13 @@ class CentralEngine(RemoteEngine):
         if was_empty:
             self._schedule_source(source)
         if why := source.find_damage():
-            raise HostError(f"its events can not be read: {why}")
+            raise HostError(f"its events cannot be read: {why}")
         self._check_memory(host, source.kept_bytes())
 
     def _check_memory(self, host: Host, now: int) -> None:
         if self._kept_bytes.get(host, 0) + now > _KEPT_LIMIT:
             raise HostError(
-                "it has told of more probes and places than there is room for, or has come back too often"
+                "it has reported too many probes and places, or has come back too often"
             )
 
     def _schedule_source(self, source: Source) -> None:
@@ -240,7 +240,7 @@ class CentralEngine(RemoteEngine):
         late = begins < self._last_time
         n = source.run_clauses(self._consumer, until)
         if why := source.find_damage():
-            self._give_up_host(host, f"its events can not be read: {why}")
+            self._give_up_host(host, f"its events cannot be read: {why}")
         if not n:
             return self._take_records()
         self._late_events += n * late

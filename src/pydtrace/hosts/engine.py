@@ -371,11 +371,11 @@ class RemoteEngine(EmbeddedEngine):
 
     def take_events(self, host: Host, data: bytes) -> None:
         """A portion of its recording.  ValueError."""
-        raise ValueError("nobody has asked for events")
+        raise ValueError("events were not requested")
 
     def take_samples(self, host: Host, names: list[Any], rows: list[Any]) -> None:
         """Of profile-n, the same."""
-        raise ValueError("nobody has asked for samples")
+        raise ValueError("samples were not requested")
 
     def keep_record(self, when: int, error: int, host: int, record: bytes) -> None:
         """host: the number of who made it, which may be behind a relay."""
@@ -546,7 +546,7 @@ class RemoteEngine(EmbeddedEngine):
             if host.joins_late and host.state in (LOST, STARTING, OPENED):
                 self._disconnect(host, GIVEN_UP)
                 self._messages += [
-                    f"{host.name} has not come back: lost is {host.missing_counts}"
+                    f"{host.name} did not come back: its {host.missing_counts}"
                 ] * host.has_begun
         for host in self._connected_hosts():
             self._call_host(host, lambda host: host.link.send("stop"))

@@ -95,7 +95,7 @@ def _expand_by_clustershell(text: str) -> list[str] | None:
         return list(NodeSet(text))
     except Exception as error:  # noqa: BLE001  (its exceptions have no class in common: of lists, of groups, of their files)
         raise BadHostList(
-            f"{text}: ClusterShell can not read it: {str(error) or type(error).__name__}"
+            f"{text}: ClusterShell cannot read it: {str(error) or type(error).__name__}"
         ) from None
 
 

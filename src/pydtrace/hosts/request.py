@@ -220,7 +220,7 @@ def make_request(
     sends = options.get("hostmode") == "central"
     if sends and (relay is not None or options.get("engine", "embedded") != "embedded"):
         raise hostlist.BadHostList(
-            "-x hostmode=central can not be had with --relay, and only with -x engine=embedded"
+            "-x hostmode=central needs -x engine=embedded, and does not work with --relay"
         )
     records = sends or any(
         clause.record_size and placement.HOSTS in placement.clause_placement(clause.probes)

@@ -142,7 +142,7 @@ class Histogram:
             )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Histogram can not be changed")
+        raise AttributeError("a Histogram cannot be changed")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.row, self.params, self.words)

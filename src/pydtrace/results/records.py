@@ -65,10 +65,10 @@ class Record(Sequence[Any]):
         _set_fields(self, fields)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Record can not be changed")
+        raise AttributeError("a Record cannot be changed")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("a Record can not be changed")
+        raise AttributeError("a Record cannot be changed")
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):

@@ -160,7 +160,7 @@ class ElfFile:
         try:
             data = os.pread(self._fd, size, offset)
         except OSError as error:
-            raise BadFile(f"can not be read: {error.strerror}") from None
+            raise BadFile(f"cannot be read: {error.strerror}") from None
         if len(data) < size:
             raise BadFile("it is cut off")
         return data
@@ -465,7 +465,7 @@ def _unpack_symbols(data: bytes) -> ElfFile:
     try:
         content = lzma.LZMADecompressor(memlimit=_UNPACK_MEMORY).decompress(data, _UNPACKED_LIMIT)
     except (EOFError, lzma.LZMAError) as error:
-        raise BadFile(f"its packed symbols can not be read: {error}") from None
+        raise BadFile(f"its packed symbols cannot be read: {error}") from None
     fd = os.memfd_create("pyusdt-symbols", os.MFD_CLOEXEC)
     try:
         os.write(fd, content)

@@ -76,7 +76,7 @@ def look(path):
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)  # as untrusted/safe_open.py: what is opened is what was looked at, whatever has its name then
     try:
         found = os.fstat(place)
-        if stat.S_ISREG(found.st_mode) and found.st_mode & stat.S_IROTH:  # what is not everybody's root opens for nobody's word
+        if stat.S_ISREG(found.st_mode) and found.st_mode & stat.S_IROTH:  # root opens only files that every user can read
             fd = os.open("/proc/self/fd/%d" % place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
             os.pread(fd, 4096, 0)
             os.close(fd)

@@ -35,5 +35,5 @@ def _check_regular(fd: int, path: str, mode: int) -> int:
         return fd
     os.close(fd)
     if stat.S_ISREG(found):
-        raise OSError(errno.EACCES, "not everybody's to read", path)
+        raise OSError(errno.EACCES, "not readable by everyone", path)
     raise OSError(errno.EINVAL, "not a regular file", path)

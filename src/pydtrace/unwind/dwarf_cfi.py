@@ -369,7 +369,7 @@ class _CfaMachine:
 
     def _require_cfa(self) -> tuple[int, int]:
         if self._begin is None:
-            raise BadFile("its tables change what they have not said")
+            raise BadFile("its tables change undefined rules")
         return self._begin
 
     def _set_cfa_offset(self, offset: int) -> None:

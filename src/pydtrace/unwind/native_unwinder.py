@@ -220,7 +220,7 @@ class NativeUnwinder:
             if not further.get(PC):
                 return found, None if row else "this code has no tables"
             if further[SP] <= registers[SP] and len(found) > 1:
-                return found, "it leads nowhere"
+                return found, "it does not end in a function"
             registers, called = further, 0 if row and row.signal else 1
         return found, "there are more"
 

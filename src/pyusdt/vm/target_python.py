@@ -34,7 +34,7 @@ print(machinery.EXTENSION_SUFFIXES[0])
 spec = util.find_spec('pyusdt')
 names = {}
 exec(open(sys.argv[1]).read(), names)
-print(spec and ('ours' if names['has_mark'](spec) else spec.origin))
+print(spec and ('pyusdt' if names['has_mark'](spec) else spec.origin))
 """
 _LOAD_PROVIDER = os.path.join(os.path.dirname(__file__), "start", "load_provider.py")
 

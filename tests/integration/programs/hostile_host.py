@@ -130,7 +130,7 @@ LIES = {  # what the coordinator says of each
     ),
     "negative-losses": ("no number", lambda: say("drops", kind="principal", count=-1)),
     "control-characters": ("no name", lambda: say("probe", id=5, names=["a\x1b[2J", "", "", ""])),
-    "events-unasked": ("nobody has asked for events", lambda: events(HEADER)),
+    "events-unasked": ("events were not requested", lambda: events(HEADER)),
     "nan": ("no number", lambda: print('{"type":"heartbeat","epoch":NaN,"time":1}', flush=True)),
 }
 

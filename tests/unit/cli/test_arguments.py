@@ -30,7 +30,7 @@ def test_options_may_be_joined_and_mixed_with_operands():
         (["--bufsize=4m"], "invalid option -- '-'\nhint: did you mean -x bufsize=4m\\?"),
         (
             ["--nosuchthing"],
-            "invalid option -- '-'\nhint: there is no --nosuchthing: --help lists the options$",
+            "invalid option -- '-'\nhint: unknown option --nosuchthing; --help lists the options$",
         ),
         (["--recrd", "x"], "invalid option -- '-'\nhint: did you mean --record\\?"),
         (["--live=1"], "option takes no argument -- 'live'"),
@@ -108,7 +108,7 @@ NEEDS = {option.name: option.needs for option in PYDTRACE_OPTIONS}
         (["--ready=x"], "--ready needs the number of an open file descriptor, from 3 on"),
         (
             ["-32"],
-            "-32 is not supported: a D whose long and pointers have 4 bytes is for 32-bit processes, which have no probes of ours",
+            "-32 is not supported: it is for 32-bit processes, which have no probes of pyusdt",
         ),
         (["--dump=foo"], "--dump needs one of ast, types, bpf"),
         *[

@@ -81,7 +81,7 @@ def test_dtrace_s_own_option_for_the_version_is_as_it_was():
         (["-l", "-p", "4194305"], "No such process: 4194305"),
         (
             ["-l", "--replay", "x"],
-            "-l lists what there is now, not what was recorded: it can not be used with --replay",
+            "-l lists the probes of running processes: it does not work with --replay",
         ),
         (
             ["-o", "/proc/nonexistent/x", "-l"],

@@ -48,7 +48,7 @@ def test_one_look_that_never_ends(named, monkeypatch):
     assert named.name_frame(1, WORD) == python_frame_names.UNKNOWN
     named.name_stack(2, (WORD,))
     assert named.messages == [
-        "process 1: its memory can not be read in time: its frames have no names"
+        "process 1: its memory cannot be read in time: its frames have no names"
     ]
 
 

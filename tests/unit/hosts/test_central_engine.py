@@ -163,7 +163,7 @@ def test_what_is_damaged_costs_its_host(recorded):
     assert of["h0"] == list(range(EVENTS)) and of["h1"] == list(range(EVENTS // 2))
     assert (
         "h1 is given up" in world.engine._messages[-1]
-        and "its events can not be read" in world.engine._messages[-1]
+        and "its events cannot be read" in world.engine._messages[-1]
     )
 
 
@@ -205,7 +205,7 @@ def test_a_host_that_tells_of_too_much(recorded, monkeypatch):
     monkeypatch.setattr(
         central_engine, "_KEPT_LIMIT", world.engine._merged_replay.retained_bytes(0) + 100
     )
-    with pytest.raises(HostError, match="more probes and places than there is room for"):
+    with pytest.raises(HostError, match="too many probes and places"):
         world.engine.take_events(world.hosts[0], recorded)
 
 
@@ -509,7 +509,7 @@ def test_samples_that_are_none(names, rows):
 
 def test_samples_that_nobody_has_asked_for():
     world = World([0], script=STACKS)
-    with pytest.raises(ValueError, match="nobody has asked for samples"):
+    with pytest.raises(ValueError, match="samples were not requested"):
         world.engine.take_samples(world.hosts[0], [], [sample(1, [])])
 
 

@@ -66,7 +66,7 @@ def test_cluster_shell_reads_the_list_where_it_is(monkeypatch):
     monkeypatch.setitem(sys.modules, "ClusterShell.NodeSet", made)
     monkeypatch.setitem(sys.modules, "ClusterShell", SimpleNamespace(NodeSet=made))
     assert parse_hosts("@web") == ["x1", "x2"]
-    with pytest.raises(BadHostList, match="@other: ClusterShell can not read it: division by zero"):
+    with pytest.raises(BadHostList, match="@other: ClusterShell cannot read it: division by zero"):
         parse_hosts("@other")
 
 
@@ -96,8 +96,8 @@ def test_cluster_shell_itself(tmp_path):
     assert said("@web,db1") == "db1 web1 web2 web3"
     for text, why in (
         ("a[", "missing bracket"),
-        ("@none", "ClusterShell can not read it"),
-        ("@other:web", "ClusterShell can not read it"),
+        ("@none", "ClusterShell cannot read it"),
+        ("@other:web", "ClusterShell cannot read it"),
         ("$(x)", "is not a host name"),
     ):
         assert why in said(text), (text, said(text))

@@ -321,7 +321,9 @@ def test_a_buffer_without_end_is_told(engine, size):
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "dtrace: could not enable tracing: Memory allocation failure\n"
+    assert done.stderr == (
+        "dtrace: could not enable tracing: Memory allocation failure\nhint: -b takes 1g at most\n"
+    )
 
 
 def test_the_api_tells_it_too():

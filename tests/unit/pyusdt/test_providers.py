@@ -293,12 +293,12 @@ def test_one_probe_of_one_name(provider):
     with traced(provider, "twice-over { trace(arg0); }") as t:
         assert one(1) is True and two(2) is True
     assert [record[0] for record in t] == [1, 2]
-    wrong = f"provider {provider.name}, probe twice-over: it was made with the arguments (int64_t), and can not have (string, double)"
+    wrong = f"provider {provider.name}, probe twice-over: it was made with the arguments (int64_t), and cannot have (string, double)"
     with pytest.raises(ValueError, match=re.escape(wrong)):
         provider.probe("twice-over", str, float)
     provider.probe("full", *["uint16_t"] * 12)
     with pytest.raises(
-        ValueError, match=re.escape(f"({', '.join(['uint16_t'] * 12)}), and can not have ()")
+        ValueError, match=re.escape(f"({', '.join(['uint16_t'] * 12)}), and cannot have ()")
     ):
         provider.probe("full")
 
@@ -307,7 +307,7 @@ def test_names_of_arguments(provider):
     """Who asks again with other names has an error, who gives none takes what there is; -lv and D: test_named_arguments.py."""
     done = provider.probe("done", int, route=str, status="int32_t")
     assert done.max_arguments == 3 and provider.probe("done", int, str, "int32_t").path == done.path
-    wrong = "it was made with the arguments (int64_t, route: string, status: int32_t), and can not have (int64_t, path: string, int32_t)"
+    wrong = "it was made with the arguments (int64_t, route: string, status: int32_t), and cannot have (int64_t, path: string, int32_t)"
     with pytest.raises(ValueError, match=re.escape(wrong)):
         provider._define_probes([("done", [(None, int), ("path", str), (None, "int32_t")])])
 

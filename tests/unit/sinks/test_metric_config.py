@@ -92,7 +92,7 @@ def test_what_is_left_open():
             (f"calls labels={bad}", f"'{bad}' is not a label name")
             for bad in ("le", "__x", "overflow", "a-b", "9")
         ],
-        ("calls labels=a,a", "labels=a,a: one name stands there twice"),
+        ("calls labels=a,a", "labels=a,a: a name is there twice"),
         ("calls labels=a,b", "@calls has 1 keys, and labels= names 2"),
         ("_ labels=a", "@_ has 0 keys, and labels= names 1"),
         ("calls type=counter", "type=counter is for a sum(), and @calls is a count()"),

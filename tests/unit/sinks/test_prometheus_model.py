@@ -601,7 +601,8 @@ def test_what_can_not_be(options, why, begun):
 def test_a_port_that_is_taken(begun):
     page = begun()
     with pytest.raises(
-        EngineError, match=f"^--metrics: port {page.port} of 127.0.0.1: Address already in use$"
+        EngineError,
+        match=f"^--metrics: port {page.port} of 127.0.0.1: Address already in use\nhint: ",
     ):
         begun(("127.0.0.1", page.port))
 

@@ -358,8 +358,8 @@ def _run_check(check: Callable[[], Finding]) -> Finding:
         return Finding(
             check.__name__.removeprefix("_check_").strip("_").replace("_", " "),
             False,
-            f"can not be looked at: {error!r}",
-            "this is a mistake in pyusdt: please report it",
+            f"cannot be read: {error!r}",
+            "this is an error in pyusdt: please report it",
         )
 
 
@@ -384,7 +384,7 @@ def check_process(pid: int) -> list[Finding]:
     if owner != os.geteuid() and os.geteuid() != 0:
         return [
             *findings,
-            Finding("its owner", False, "is somebody else", "trace it as that user, or as root"),
+            Finding("its owner", False, "is another user", "trace it as that user, or as root"),
         ]
     return [
         *findings,
@@ -405,7 +405,7 @@ def _check_process_embedded(pid: int) -> Finding:
                 "embedded engine",
                 False,
                 f"what the process says in {folder} of its probes is damaged",
-                "start the program again; whoever runs it can write there",
+                "start the program again; only its user can write there",
             )
     except PermissionError as error:
         return Finding(
@@ -499,5 +499,5 @@ def _check_process_namespaces(pid: int) -> Iterator[Finding]:
                 )
         except OSError as error:
             yield Finding(
-                f"{kind} namespace", None, f"can not be looked at: {error.strerror}", "ask as root"
+                f"{kind} namespace", None, f"cannot be read: {error.strerror}", "run pyusdt as root"
             )

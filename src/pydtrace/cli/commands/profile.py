@@ -259,9 +259,7 @@ def check_options(options: Namespace) -> str | None:
             "--off-cpu tells threads apart, neither tasks nor tags: the kernel does not know them"
         )
     if options.no_stop and options.native:
-        return (
-            "--native reads the stack of a thread that stands still: it can not do with --no-stop"
-        )
+        return "--native needs stopped threads: it does not work with --no-stop"
     for path in (options.speedscope, options.svg):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"

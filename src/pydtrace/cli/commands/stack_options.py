@@ -157,7 +157,7 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
         "--wall", action="store_true", help="count threads that wait, too; default: those that run"
     )
     which.add_argument(
-        "--gil", action="store_true", help="count the thread that holds the GIL alone"
+        "--gil", action="store_true", help="count only the thread that holds the GIL"
     )
     which.add_argument(
         "--off-cpu", action="store_true", help="how long threads wait, exactly; needs root on Linux"
@@ -181,7 +181,7 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_frames_option(parser)
     parser.add_argument(
-        "--folded", action="store_true", help="print folded stacks in the place of the table"
+        "--folded", action="store_true", help="print folded stacks instead of the table"
     )
     parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")
     parser.add_argument("--svg", metavar="FILE", help="write a flame graph")

@@ -65,14 +65,14 @@ _TEXT_COLUMNS = (
 )  # columns that begin at the left
 OTHERS = "others"
 _UNCOUNTED = (
-    f"{OTHERS}: tracers that can not be looked into (perf, gdb; for who is not root, the kernel engine and bpftrace): what "
-    "comes to these, they alone can count"
+    f"{OTHERS}: tracers that pyusdt cannot read (perf, gdb; without root, the kernel engine and bpftrace): "
+    "only they count their events"
 )
 _NO_PROCESSES = (
-    "no process that you may trace has pyusdt in it: a program has it from `import pyusdt` on"
+    "no process that you may trace has pyusdt in it: a program has probes after `import pyusdt`"
 )
-_RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that several processes share stands in the tracer's row alone"
-_RUNS_UNKNOWN = "RUNS/s: the kernel counts for root alone how often programs run"
+_RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that several processes share is only in the tracer's row"
+_RUNS_UNKNOWN = "RUNS/s: only root can make the kernel count them"
 _MAX_TRACES = 3  # places that a tracer's row names
 SORTS = ("KB/s", "LOST", "PID")
 _FILE_BUDGET = 3.0, 20  # seconds at once, and one of how many, for the files of a user's processes

@@ -162,7 +162,7 @@ def _suggest_long_option(word: str) -> str:
     return (
         f"did you mean -x {word[2:]}?"
         if name[2:] in PARSERS
-        else did_you_mean(name, _LONG_OPTIONS) or f"there is no {name}: --help lists the options"
+        else did_you_mean(name, _LONG_OPTIONS) or f"unknown option {name}; --help lists the options"
     )
 
 

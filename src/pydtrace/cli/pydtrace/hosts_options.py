@@ -24,16 +24,16 @@ def check_hosts(arguments: Arguments) -> None:
     for name in request.LOCAL_OPTIONS:
         if name in arguments.options:
             raise OptionRefused(
-                f"--hosts can not be used with {'--' if name in request.LOCAL_OPTIONS[:4] else '-x '}{name}: the files are not there"
+                f"--hosts cannot be used with {'--' if name in request.LOCAL_OPTIONS[:4] else '-x '}{name}: the hosts do not have the files"
             )
     try:
         hostlist.parse_hosts(arguments.hosts or "")
     except hostlist.BadHostList as error:
         raise OptionRefused(f"--hosts {arguments.hosts}: {error}") from None
     if arguments.attach:
-        raise OptionRefused("--hosts can not be used with --attach")
+        raise OptionRefused("--hosts cannot be used with --attach")
     if arguments.mode != "trace":
-        raise OptionRefused("--hosts is for tracing: it can not be used with -l, -h, -G")
+        raise OptionRefused("--hosts is for tracing: it cannot be used with -l, -h, -G")
     if len(arguments.commands) > 1:
         raise OptionRefused("more than one -c is not supported")
 

@@ -94,7 +94,7 @@ def make_targets(arguments: Arguments) -> Targets:
     if "replay" in arguments.options and (
         arguments.commands or arguments.pids or "record" in arguments.options
     ):
-        raise Failure("--replay traces nothing: it can not be used with -c, -p or --record")
+        raise Failure("--replay reads a recording: it does not work with -c, -p or --record")
     if arguments.hosts is not None and arguments.mode == "trace":
         return Targets()  # those of -c and -p are on the hosts
     for name in ("keep", "wait"):
@@ -102,7 +102,7 @@ def make_targets(arguments: Arguments) -> Targets:
             arguments.commands or arguments.pids or "replay" in arguments.options
         ):
             raise Failure(
-                f"--{name} is for processes that are not named: it can not be used with -c, -p or --replay"
+                f"--{name} traces processes that the command line does not name: it does not work with -c, -p or --replay"
             )
     if arguments.attach:
         attach_all(arguments)
@@ -128,7 +128,7 @@ def attach_all(arguments: Arguments) -> None:
     from pydtrace.cli.commands.attach import NotAttached, attach_provider
 
     if not arguments.pids:
-        raise Failure("--attach is for a process that runs: it needs -p")
+        raise Failure("--attach needs -p PID")
     try:
         for pid in arguments.pids:
             attach_provider(pid, temporary=True)
@@ -253,9 +253,7 @@ def list_probes(arguments: Arguments) -> int:
 
 def list_targets_probes(arguments: Arguments) -> int:
     if "replay" in arguments.options:
-        raise Failure(
-            "-l lists what there is now, not what was recorded: it can not be used with --replay"
-        )
+        raise Failure("-l lists the probes of running processes: it does not work with --replay")
     targets = make_targets(arguments)
     try:
         return show_probes(arguments, targets)
@@ -509,7 +507,7 @@ def run_command_line(argv: list[str]) -> int:
     debug_log.on = "DTRACE_DEBUG" in os.environ or "debug" in arguments.options
     debug_log.log("options: %s", arguments.options)
     if arguments.hosts is None and arguments.relay is not None:
-        raise Failure("--relay says how --hosts are reached: name these")
+        raise Failure("--relay needs --hosts")
     if arguments.hosts is not None:
         from .hosts_options import check_hosts
 

@@ -329,7 +329,7 @@ class Lexer:
             return Token(c, None, start, self.pos)
         if c in "/,":
             return Token(c, None, start, self.pos)
-        hint = "there is no ; after a clause" if c == ";" else None
+        hint = "remove the ; behind the clause" if c == ";" else None
         self.raise_error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
 
     def find_description_end(self, start: int, pos: int) -> int:
@@ -394,7 +394,7 @@ class Lexer:
         self.pos = start + 1
         if c == "\0":
             self.raise_error("D_SYNTAX", "syntax error near end-of-input", start)
-        hint = "a control line stands on a line of its own" if c == "#" else None
+        hint = "a control line needs a line of its own" if c == "#" else None
         self.raise_error("D_SYNTAX", f'syntax error near "{decode_source_text(c)}"', start, hint)
 
     def read_word(self, start: int) -> Token:
@@ -571,7 +571,7 @@ class Lexer:
                         "D_SYNTAX",
                         'syntax error near """',
                         start,
-                        "a string can not go over two lines",
+                        "a string cannot go over two lines",
                     )
                 hint = "close the string on its line; \\n is the newline inside one"
                 self.raise_error(
@@ -608,7 +608,7 @@ class Lexer:
                 "D_CHR_OFLOW",
                 "character constant is too long",
                 start,
-                'a string stands in double quotes: "…"',
+                'a string has double quotes: "…"',
             )
         return Token(INT, (int.from_bytes(data, "big"), True, "", ""), start, self.pos)
 

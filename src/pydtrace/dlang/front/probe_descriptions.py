@@ -133,7 +133,7 @@ def _explain_no_match(
             message = "with the function - the name is one address in hexadecimal"
             return "D_PROC_NAME", message, None
         if probe.module not in ("", "a.out"):
-            message = "the function - stands for addresses of the module a.out only"
+            message = "the function - means an address, only of the module a.out"
             return "D_PROC_LIB", message, None
         return None
     if probe.provider == "pid0":

@@ -45,7 +45,7 @@ def refuse_token(parser: Parser, hint: str | None = None) -> NoReturn:
             hint = "a { is not closed"
     elif _is_after_arrow(parser, token):
         near = "end of input"  # dtrace's lexer looked for a name there
-        hint = "a name stands behind ->"
+        hint = "-> needs a name behind it"
     else:
         near = f'"{_quote_token(parser, token)}"'
         hint = (
@@ -60,9 +60,9 @@ def _find_hint(parser: Parser, token: Token) -> str | None:
     """A hint that what stands before the token gives."""
     before = parser.source.text[: token.start].split()
     if before and before[-1].startswith(_BPFTRACE_PREFIXES):
-        return "no path stands in a description: a function is pid$target:libc.so.6:malloc:entry, a USDT probe provider$target:::name, of -p or -c"
+        return "a description has no path: write pid$target:libc.so.6:malloc:entry for a function, provider$target:::name for a USDT probe, with -p or -c"
     if token.kind == ";" and parser.items and parser.lexer.opened["{"] == 0:
-        return "there is no ; after a clause"
+        return "remove the ; behind the clause"
     if token.kind == "{" and parser.lexer.opened["{"] > 1:  # it is counted already
         return "a clause has one pair of { }"
     last = parser.last_token

@@ -110,7 +110,7 @@ def resolve_base_type(names: ProgramNames, node: ast.TypeName) -> t.Type:
             "D_UNKNOWN",
             node.loc,
             "failed to resolve type : Unknown type name",
-            f"no type that is known stands behind {node.words[-1]}",
+            f"the word behind {node.words[-1]} is not a known type",
         )
     return find_named_type(names, node.loc, name, attributes)
 

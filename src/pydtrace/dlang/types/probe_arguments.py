@@ -228,7 +228,7 @@ def make_declared_argument(
             "D_ARGS_MULTI",
             node.loc,
             message,
-            f"the probes that it stands for have different arguments {number}",
+            f"its probes have different arguments {number}",
         )
     names = [known for known, _ in inputs]
     place = number if outputs is inputs else names.index(name)

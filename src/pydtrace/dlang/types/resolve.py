@@ -167,8 +167,7 @@ class ProgramNames:
             return f"the aggregation is @{name}"
         found = beginner_hints.hint_for_name(name) or self.suggest_name(name)
         return (
-            found
-            or f'a string stands in double quotes: "{name}"; a variable is assigned before it is read'
+            found or f'a string has double quotes: "{name}"; assign a variable before you read it'
         )
 
     def refuse_reserved(self, node: ast.Ident) -> None:

@@ -129,7 +129,7 @@ class DtraceEngine(Engine):
         """What matches only dtrace knows: it is asked in begin()."""
         if targets.allowed is not None:  # a clause of dtrace's may read any memory of the kernel's
             raise NotAllowed(
-                "a policy allows some processes alone, and dtrace(1) can not be kept to those: -x engine=embedded and kernel can"
+                "a policy allows only some processes, and dtrace(1) cannot be limited to them: use -x engine=embedded or kernel"
             )
         self._pids, self._command = targets.pids, targets.command
         if not all(map(is_alive, self._pids)):
@@ -411,7 +411,7 @@ def _join_command(argv: Sequence[str]) -> str:
     for word in argv:
         if word.split() != [word]:
             raise EngineError(
-                f"dtrace can not start a command with the word {word!r}: it splits at white space; start it yourself "
+                f"dtrace cannot start a command with the word {word!r}, since it splits at white space: start it yourself "
                 "and name its pid, or put it into a script"
             )
     return " ".join(argv)

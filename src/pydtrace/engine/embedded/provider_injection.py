@@ -35,10 +35,10 @@ def inject_into_command(
     children: for every Python that these start, as well."""
     line = find_interpreter_line(command.argv)
     if option := find_isolating_option(line or command.argv):
-        return [], f"{ISOLATED % option}: the provider python can not be brought into it"
+        return [], f"{ISOLATED % option}: the provider python cannot enter it"
     found = inspect_interpreter(line[0]) if line else Interpreter()
     if found.reason:
-        return [], f"the provider python can not be brought into it: {found.reason}"
+        return [], f"the provider python cannot enter it: {found.reason}"
     only = all(desc.provider == f"python{command.pid}" for desc in wanted)
     audit = any(desc.name == "audit" for desc in wanted)
     command.environment = make_environment(

@@ -245,7 +245,7 @@ class KernelEngine(Engine):
                 continue  # what follows says so
             if refused:
                 raise EngineError(
-                    f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which can not be traced"
+                    f"kernel engine: {os.path.realpath(path)} is a 32-bit program, which cannot be traced"
                 )
 
     def _add_self_fired_probes(self) -> None:
@@ -638,7 +638,7 @@ class KernelEngine(Engine):
             self._statistics = RunStatistics()
             if self._statistics.reason:
                 raise EngineError(
-                    f"kernel engine: what its programs take can not be bounded: {self._statistics.reason}"
+                    f"kernel engine: the cost of its programs is not limited: {self._statistics.reason}"
                 )
         self.maps.is_active = True
         self._begun = True
@@ -1056,13 +1056,13 @@ class KernelEngine(Engine):
         if not self.interpreters:
             return of_returns
         by_pointers = [
-            f"native stacks were followed by frame pointers alone: {self._no_tables_reason}"
+            f"native stacks were followed only by frame pointers: {self._no_tables_reason}"
         ] * bool(self._no_tables_reason)
         return (
             of_returns
             + by_pointers
             + [
-                f"followed by frame pointers alone: {text}"
+                f"followed only by frame pointers: {text}"
                 for text in self.interpreters.natives.messages
             ]
         )
@@ -1077,7 +1077,7 @@ class KernelEngine(Engine):
             return []
         return [
             why[0]
-            + (f", and {len(why) - 1} more probes that can not be traced" if len(why) > 1 else "")
+            + (f", and {len(why) - 1} more probes that cannot be traced" if len(why) > 1 else "")
         ]
 
     def _refused_warnings(self) -> list[str]:

@@ -211,7 +211,7 @@ class Policy:
             bounds := sorted(self.rules.keys() & {"maxcpu", "memory"})
         ):
             raise PolicyDenied(
-                f"this host's policy bounds {' and '.join(bounds)}, and can not do so for dtrace(1): -x engine=embedded and kernel can"
+                f"this host's policy bounds {' and '.join(bounds)}, which dtrace(1) does not support: use -x engine=embedded or kernel"
             )
 
     @property
@@ -252,7 +252,7 @@ class Policy:
                 os.close(fd)
         except OSError as error:
             raise PolicyDenied(
-                f"this run can not be written down in {self._audit}, so it does not begin: {error.strerror}"
+                f"pydtrace cannot log this run in {self._audit} and does not start it: {error.strerror}"
             ) from None
 
 

@@ -98,7 +98,7 @@ def _parse_labels(text: str) -> list[str]:
         if not _LABEL.fullmatch(label) or label in _RESERVED:
             raise MetricConfigError(f"'{label}' is not a label name")
     if len({*found}) < len(found):
-        raise MetricConfigError(f"labels={text}: one name stands there twice")
+        raise MetricConfigError(f"labels={text}: a name is there twice")
     return found
 
 

@@ -83,7 +83,7 @@ class SpansSink(Sink):
         lost, let_go = thread.lost, self._slices.abandoned
         if lost > self._lost:
             self._report_count(
-                lost, f" {self._url} has not taken", f": {why}" if (why := thread.why) else ""
+                lost, f" {self._url} did not accept", f": {why}" if (why := thread.why) else ""
             )
         if let_go > self._abandoned:
             self._report_count(let_go, "", " had not ended when too many others had begun")

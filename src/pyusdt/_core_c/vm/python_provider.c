@@ -132,7 +132,7 @@ static int publish_provider(int with_audit, int with_sites)
         }
     r = pyusdt_publish_more(table, n);
     if (r < 0) {
-        PyErr_Format(PyExc_OSError, "the provider python can not be published: %s", strerror(-r));
+        PyErr_Format(PyExc_OSError, "the provider python cannot be published: %s", strerror(-r));
         return -1;
     }
     first = (unsigned)r;

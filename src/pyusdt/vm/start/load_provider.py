@@ -60,7 +60,7 @@ def load_pyusdt():
 
 def report_failure(what):
     sys.stderr.write(
-        "pyusdt: %s can not be brought into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
+        "pyusdt: %s cannot be loaded into this process (%s, Python %d.%d): %s\n"  # noqa: UP031
         % (what, sys.executable, sys.version_info[0], sys.version_info[1], sys.exc_info()[1])
     )
 

@@ -50,7 +50,7 @@ _USER_READS = [call(HELPERS[name].number) for name in ("probe_read_user", "probe
 _KERNEL_USES = frozenset(
     ("thread", "kernel")
 )  # of Program.uses: pointers into the kernel are followed
-_HINT = "this host's policy allows some processes alone"
+_HINT = "this host's policy allows only some processes"
 
 
 def map_definition(count: int) -> p.MapDef:
@@ -76,7 +76,7 @@ def check_probes(program: p.Program, probes: Mapping[tuple[str, str, str, str], 
     if others:
         more = f" and {len(others) - 1} more probes" if len(others) > 1 else ""
         raise NotAllowed(
-            f"{_HINT}, and {others[0]}{more} can not be kept to those: syscall, profile, pid and USDT probes can"
+            f"{_HINT}, and {others[0]}{more} cannot be limited to them: use syscall, profile, pid or USDT probes"
         )
     if program.uses & _KERNEL_USES:
         raise NotAllowed(

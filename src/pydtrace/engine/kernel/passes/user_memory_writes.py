@@ -138,12 +138,12 @@ def _explain_refusal(error: OSError) -> str:
             mode = file.read().partition("[")[2].partition("]")[0]
     except OSError:
         return (
-            f"{error.strerror}. Most likely the kernel is locked down; {LOCKDOWN} tells, once it is there: mount -t securityfs none "
+            f"{error.strerror}. Most likely the kernel is locked down; {LOCKDOWN} shows it after: mount -t securityfs none "
             "/sys/kernel/security"
         )
     if mode in ("", "none"):
         return f"{error.strerror} (it is not locked down: {LOCKDOWN})"
     return (
-        f"it is locked down ({LOCKDOWN}: {mode}), which Secure Boot and the boot parameter lockdown= do: only a kernel that was "
-        "started without lets anybody write"
+        f"it is locked down ({LOCKDOWN}: {mode}), by Secure Boot or the boot parameter lockdown=: writing needs a kernel "
+        "that was started without it"
     )

@@ -74,8 +74,8 @@ class ReturnProbes:
         ]
         if self._without_value:
             messages.append(
-                f"kernel engine: arg1 of {_join_names(list(self._without_value))} is 0 where the function ends by a jump to where nobody "
-                "knows before: the value is that of the function there"
+                f"kernel engine: arg1 of {_join_names(list(self._without_value))} is 0 where the function ends by an indirect jump: "
+                "the function at its end has the value"
             )
         self._refused, self._without_value = {}, {}
         return messages

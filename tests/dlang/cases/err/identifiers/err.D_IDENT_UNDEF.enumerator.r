@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_IDENT_UNDEF.enumerator.d: [D_IDENT_UNDEF]
 err.D_IDENT_UNDEF.enumerator.d:1:14: [D_IDENT_UNDEF]
     enum e { A = x + 1 };
                  ^
-hint: a string stands in double quotes: "x"; a variable is assigned before it is read
+hint: a string has double quotes: "x"; assign a variable before you read it

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_IDENT_UNDEF.predicate.d: [D_IDENT_UNDEF] 
 err.D_IDENT_UNDEF.predicate.d:2:2: [D_IDENT_UNDEF]
     /seen/
      ^^^^
-hint: a string stands in double quotes: "seen"; a variable is assigned before it is read
+hint: a string has double quotes: "seen"; assign a variable before you read it

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_OP_INCOMPAT.string-int.d: [D_OP_INCOMPAT]
 err.D_OP_INCOMPAT.string-int.d:4:2: [D_OP_INCOMPAT]
     	x = "one";
     	^^^^^^^^^
-hint: copyinstr(arg) makes a string of an argument that is an address
+hint: x is an int since err.D_OP_INCOMPAT.string-int.d:3:2; use another variable for the string

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_OP_WRITE.builtin.d: [D_OP_WRITE] line 1: 
 err.D_OP_WRITE.builtin.d:1:9: [D_OP_WRITE]
     BEGIN { pid = 1; }
             ^^^^^^^
-hint: == compares; pid belongs to D
+hint: == compares; pid is a variable of D

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_CHR_OFLOW.nine.d: [D_CHR_OFLOW] line 1: c
 err.D_CHR_OFLOW.nine.d:1:15: [D_CHR_OFLOW]
     BEGIN { trace('123456789'); }
                   ^^^^^^^^^^^
-hint: a string stands in double quotes: "…"
+hint: a string has double quotes: "…"

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_SYNTAX.bracket-as-member.d: [D_SYNTAX] li
 err.D_SYNTAX.bracket-as-member.d:1:12: [D_SYNTAX]
     BEGIN { x->}
                ^
-hint: a name stands behind ->
+hint: -> needs a name behind it

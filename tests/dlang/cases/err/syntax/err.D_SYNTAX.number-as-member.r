@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_SYNTAX.number-as-member.d: [D_SYNTAX] lin
 err.D_SYNTAX.number-as-member.d:1:12: [D_SYNTAX]
     BEGIN { x->1; }
                ^
-hint: a name stands behind ->
+hint: -> needs a name behind it

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_SYNTAX.scoped-without-name.d: [D_SYNTAX] 
 err.D_SYNTAX.scoped-without-name.d:1:15: [D_SYNTAX]
     BEGIN { self->; }
                   ^
-hint: a name stands behind ->
+hint: -> needs a name behind it

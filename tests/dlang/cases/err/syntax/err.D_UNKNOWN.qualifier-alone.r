@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_UNKNOWN.qualifier-alone.d: [D_UNKNOWN] li
 err.D_UNKNOWN.qualifier-alone.d:1:1: [D_UNKNOWN]
     const route;
     ^^^^^^^^^^^
-hint: no type that is known stands behind const
+hint: the word behind const is not a known type

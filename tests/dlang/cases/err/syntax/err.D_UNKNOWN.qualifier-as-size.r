@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_UNKNOWN.qualifier-as-size.d: [D_UNKNOWN] 
 err.D_UNKNOWN.qualifier-as-size.d:2:29: [D_UNKNOWN]
     int order(char *const words[restrict]);
                                 ^^^^^^^^
-hint: no type that is known stands behind restrict
+hint: the word behind restrict is not a known type

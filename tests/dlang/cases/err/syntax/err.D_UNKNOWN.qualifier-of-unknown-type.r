@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_UNKNOWN.qualifier-of-unknown-type.d: [D_U
 err.D_UNKNOWN.qualifier-of-unknown-type.d:1:11: [D_UNKNOWN]
     int order(const fruit_t *fruit, int many);
               ^^^^^^^^^^^^^
-hint: no type that is known stands behind const
+hint: the word behind const is not a known type
