@@ -9,6 +9,8 @@
  *     4711     <0.85.0>                   122        240117
  */
 
+#pragma D option aggsortpos=1
+
 erlang*:::process-scheduled
 {
 	self->since = timestamp;

@@ -190,10 +190,11 @@ enabled(_TraceTag, _State, _Tracee) ->
 trace(_TraceTag, _State, _Tracee, _Term, _Options) ->
     answer_without_library(ok).
 
-%% @doc Where a library of this application is, without its extension.
+%% @doc Where a library of this application is, without its extension. A node into which another one loads the modules
+%% (code:load_binary/3) has no file of them: there {pyusdt, priv} is a persistent term, the folder of the libraries.
 -spec library_path(string()) -> file:filename().
 library_path(Name) ->
-    filename:join([filename:dirname(filename:dirname(code:which(?MODULE))), "priv", Name]).
+    filename:join(persistent_term:get({pyusdt, priv}, filename:join(filename:dirname(filename:dirname(code:which(?MODULE))), "priv")), Name).
 
 %% @doc The one line that says that a library could not be loaded.
 -spec log_missing_library(file:filename(), {error, {atom(), string()}}) -> ok.

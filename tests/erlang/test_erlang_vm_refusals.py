@@ -120,6 +120,19 @@ def test_a_node_that_another_node_prepared(erlang, epmd):
     assert "this node has no function lists:no_such for local-function-entry" in "".join(printed)
 
 
+def test_a_node_that_got_the_modules_as_binaries(erlang):
+    """As another node loads them (code:load_binary/3), in embedded mode: the library is where a persistent term says."""
+    run = erlang.evaluate(
+        f'persistent_term:put({{pyusdt, priv}}, "{erlang.ebin}/../priv"),'
+        ' [{module, _} = code:load_binary(list_to_atom(filename:basename(File, ".beam")), File, Binary)'
+        f' || File <- filelib:wildcard("{erlang.ebin}/pyusdt*.beam"), {{ok, Binary}} <- [file:read_file(File)]],'
+        ' io:format("~p ~p", [pyusdt_nif:available(), pyusdt_vm:enable()])',
+        "-mode",
+        "embedded",
+    )
+    assert run.stdout == "true ok", run
+
+
 # ---- the rate ----
 
 
