@@ -309,7 +309,7 @@ def test_hosts_that_lie_spoil_only_their_own(pydtrace):
         (
             "user_trace-n1 { @ = count(); }",
             [*CENTRAL, "-x", "engine=kernel"],
-            "and only with -x engine=embedded",
+            "-x hostmode=central needs -x engine=embedded",
         ),
     ],
 )

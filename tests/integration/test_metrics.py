@@ -455,7 +455,7 @@ def test_exemplars_lead_to_single_records(tmp_path):
     ("line", "said"),
     [
         ("exemplar=ms", "the name of a value and of what goes with it are needed"),
-        ("labels=a exemplar=ms,le", "no name of a label"),
+        ("labels=a exemplar=ms,le", "not a label name"),
         ("exemplar=ms,x", "needs labels="),
     ],
 )

@@ -47,7 +47,7 @@ def test_exit_in_a_replay(recording):
 
 def test_cannot_be_traced_too(recording):
     got = replay(recording[0], "-n", "BEGIN", "-c", "true")
-    assert got.status == 1 and "--replay traces nothing" in got.stderr
+    assert got.status == 1 and "--replay reads a recording" in got.stderr
     got = replay(recording[0], "-n", "BEGIN", "-x", "engine=kernel")
     assert got.status == 1 and "--replay is not possible with the kernel engine" in got.stderr
 

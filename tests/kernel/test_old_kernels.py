@@ -90,7 +90,7 @@ def test_names_that_need_types_of_the_kernel_have_a_hint():
     assert (out, status) == (
         "",
         1,
-    ) and "where the kernel tells its types (BTF: /sys/kernel/btf/vmlinux)" in err, err
+    ) and "if the kernel has BTF (/sys/kernel/btf/vmlinux)" in err, err
 
 
 @pytest.mark.parametrize("number, why", [

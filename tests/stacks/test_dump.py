@@ -126,7 +126,7 @@ def test_process_that_nobody_has_waited_for():
             run = harness.pyusdt(command, ended.pid)
             assert (run.returncode, run.stderr) == (
                 1,
-                f"pyusdt: process {ended.pid} has ended, and its parent has not waited for it\n",
+                f"pyusdt: process {ended.pid} has ended; its parent has not waited for it yet\n",
             )
 
 
