@@ -320,12 +320,14 @@ class RemoteValues:
         value.length = max(self.memory.read_signed(value.address + self.layout.head), 0)
         start = self.memory.read_word(value.address + self.layout.list_items) if value.length else 0
         self._add_items(value, self._iter_pointers(start, value.length))
+        self._redact_pair(value)
 
     def _fill_tuple(self, value: Value, kind: RemoteType) -> None:
         value.shape = values.SEQUENCE
         value.length = max(self.memory.read_signed(value.address + self.layout.head), 0)
         start = value.address + self.layout.tuple_items
         self._add_items(value, self._iter_pointers(start, value.length))
+        self._redact_pair(value)
         names = self._read_field_names(kind) if kind.is_heap else []
         if names and len(names) == value.length and value.items:
             value.shape = values.OBJECT
@@ -336,6 +338,14 @@ class RemoteValues:
             ]
             value.more = value.length - len(value.items)
             value.items = []
+
+    def _redact_pair(self, value: Value) -> None:
+        """Headers and environments are often lists of (name, value)."""
+        if len(value.items) != 2 or value.length != 2:
+            return
+        first, second = value.items
+        if isinstance(first, Value) and isinstance(second, Value):
+            value.items = [first, self._make_dict_value(value, first.address, second.address)]
 
     def _redact(self, value: Value) -> Value:
         return Value.without(values.REDACTED, value)
@@ -464,7 +474,8 @@ class RemoteValues:
             return False
         self._set_text(value, f"{kind.name}.{shorten_name(self.read_key(name))}")
         if not self._is_deep(value):
-            value.attributes = [("value", Value(found["_value_"], value))]
+            child = self._make_child(value, self.read_key(name), found["_value_"])
+            value.attributes = [("value", child)]
         return True
 
     def _fill_known(self, value: Value, kind: RemoteType) -> bool:

@@ -13,6 +13,7 @@ import re
 VARIABLE = "PYUSDT_REDACT"
 LONGEST = 4096  # characters of a name that are looked at
 _ENVIRONMENT = 1 << 22  # bytes
+_VETO, _PATTERNS = 1 << 17, 10_000  # bytes of the variable, names in it: more take long to compile
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 # In lower case, without separators.  A plural has an s more.
@@ -25,7 +26,9 @@ _LISTED = """
     sessionkey setcookie signature signingkey socialsecurity ssh sshkey ssn token totp xsrf
 """
 _SECRETS = frozenset(_LISTED.split())
-_ENDS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "privatekey", "secretkey")
+_ENDS = ("secret", "token", "privatekey", "secretkey")  # of a word
+_PARTS = ("password", "passwd", "passphrase", "apikey")  # of a name
+_LAST_WORDS = ("pass", "pw")  # DB_PASS is a secret, pass_count is none
 _ADJACENT = 3
 
 
@@ -67,6 +70,9 @@ def is_on_list(name: str) -> bool:
             joined = "".join(words[first:last])
             if joined in _SECRETS or joined.removesuffix("s") in _SECRETS:
                 return True
+    texts = [word for word in words if not word.isdigit()]
+    if texts and texts[-1] in _LAST_WORDS or any(part in name.lower() for part in _PARTS):
+        return True
     return any(word.removesuffix("s").endswith(_ENDS) for word in words)
 
 
@@ -82,7 +88,7 @@ def split_patterns(text: str) -> list[str]:
 
 
 def read_veto(pid: int) -> list[str]:
-    """The patterns that a process was started with in PYUSDT_REDACT.  An environment that is too large to be searched forbids all.
+    """The patterns that a process was started with in PYUSDT_REDACT.  One that is too large forbids all.
     Raises OSError."""
     with open(f"/proc/{pid}/environ", "rb") as file:
         data = file.read(_ENVIRONMENT + 1)
@@ -91,5 +97,6 @@ def read_veto(pid: int) -> list[str]:
     for entry in data.split(b"\0"):
         name, _, value = entry.partition(b"=")
         if name == VARIABLE.encode():
-            return split_patterns(value.decode("utf-8", "replace"))
+            patterns = split_patterns(value[: _VETO + 1].decode("utf-8", "replace"))
+            return patterns if len(value) <= _VETO and len(patterns) <= _PATTERNS else ["*"]
     return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import os
 import random
@@ -83,6 +84,11 @@ def test_what_contains_itself():
             {"password": 1, b"token": 2, "ok": 3},
             "{'password': <redacted>, b'token': <redacted>, 'ok': 3}",
         ),
+        (
+            [(b"authorization", b"Bearer 1"), ["password", "x"], ("ok", 3)],
+            "[(b'authorization', <redacted>), ['password', <redacted>], ('ok', 3)]",
+        ),
+        (enum.Enum("Login", {"PASSWORD": "x"}).PASSWORD, "<Login.PASSWORD: <redacted>>"),
         (float("nan"), "nan"),
     ],
 )
