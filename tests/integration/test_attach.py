@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from pydtrace.attach import placed_copy, run_statement, statement
 from tests.support import harness, python_builds
 
 pytestmark = pytest.mark.xdist_group("integration/test_attach")
@@ -303,6 +304,54 @@ def test_into_a_container_and_out_again(other, root, tmp_path, version):
             assert load.ask()["modules"] == [] and left() == before
         assert len([each for each in load.ask()["mappings"] if "_core" in each]) <= 1
         load.end()
+
+
+BECOMES = """
+import os, select, sys
+if __name__ != '__main__': pass
+elif len(sys.argv) > 1:
+    with open('/proc/self/mem', 'r+b', 0) as memory:
+        memory.seek(int(sys.argv[1]))
+        memory.write(b'of another')
+        print('ready', flush=True)
+        os.read(0, 1)
+        memory.seek(int(sys.argv[1]))
+        print(memory.read(10), flush=True)
+else:
+    print('ready', flush=True)
+    while not select.select([0], [], [], 0.01)[0]: pass
+    os.execv(sys.executable, [sys.executable, __file__, os.read(0, 99).decode()])
+def go(report): pass
+"""
+
+
+def test_a_program_that_the_process_becomes_is_not_written(other, program, monkeypatch):
+    """Right before the text is cleared. Without a random layout it has the same addresses."""
+    path = program(BECOMES)
+    python = other(f"3.{sys.version_info[1]}")
+    before = run_statement.Target._clear_slot
+
+    def clear(target, *arguments):
+        process.stdin.write(str(target.entry.slot))
+        process.stdin.flush()
+        assert process.stdout.readline() == "ready\n"
+        monkeypatch.setattr(target, "_read_report", lambda: (statement.DONE, ""))
+        before(target, *arguments)
+
+    monkeypatch.setattr(run_statement.Target, "_clear_slot", clear)
+    with harness.running(["setarch", "-R", python, path], stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        target = run_statement.Target(process.pid)
+        target.run(statement.Statement.run_file(path, "go"), 5)
+        print(file=process.stdin, flush=True)
+        assert process.stdout.readline() == "b'of another'\n"
+
+
+def test_folders_in_folders_do_not_stop_the_tracer(root, tmp_path):
+    (tmp_path / "pyusdt").mkdir()
+    with placed_copy.place_copy(os.getpid(), str(tmp_path / "pyusdt"), []) as folder:
+        subprocess.run(["mkdir", "-p", os.path.dirname(folder) + "/a" * 990], check=True)
+    subprocess.run(["rm", "-rf", os.path.dirname(folder)], check=True)
 
 
 def test_where_no_library_can_be_loaded_from(other, root, tmp_path):

@@ -68,7 +68,7 @@ def place_copy(pid: int, package: str, names: Sequence[str]) -> Iterator[str]:
                     ) from None
             yield f"{path}/{os.path.basename(package)}"
         finally:
-            with contextlib.suppress(OSError), rights:
+            with contextlib.suppress(OSError, RecursionError), rights:
                 _remove_content(folder, [_MOST_NAMES])
                 os.rmdir(name, dir_fd=parent)
 

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import time
 
 from pydtrace import _tracer
@@ -30,6 +32,10 @@ from .refusal import (
 )
 from .statement import Statement
 from .text_slots import find_slots, is_free
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OLDEST = 10  # minor version
 _FUNCTION, _OF_DEBUG_BUILD = "PyRun_SimpleString", "_Py_NegativeRefcount"
@@ -134,12 +140,13 @@ class Target:
 
     def run(self, statement: Statement, timeout: float) -> None:
         """Returns once the statement is done.  timeout: seconds for which the process may take to begin, and then again to end."""
-        self._put(statement)
-        try:
-            self._await_begin(timeout)
-            self._await_end(timeout)
-        finally:
-            self._clear_slot()
+        with _open_memory(self.pid) as memory:
+            self._put(statement)
+            try:
+                self._await_begin(timeout)
+                self._await_end(timeout)
+            finally:
+                self._clear_slot(memory)
 
     def _put(self, statement: Statement) -> None:
         texts = []
@@ -310,10 +317,25 @@ class Target:
                 )
             time.sleep(_POLL)
 
-    def _clear_slot(self) -> None:
+    def _clear_slot(self, memory: int) -> None:
         """Nothing is left there, once the text was run.  The kernel has written the page, so it is the process's own."""
         try:
             if self._read_report()[0] in (statements.DONE, statements.FAILED):
-                self.python.memory.write(self.entry.slot, bytes(_tracer.SLOT_SIZE))
+                os.pwrite(memory, bytes(_tracer.SLOT_SIZE), self.entry.slot)
         except (NotAttached, OSError):
             pass
+
+
+@contextlib.contextmanager
+def _open_memory(pid: int) -> Iterator[int]:
+    """A descriptor of the memory of the program that a process runs, -1 if there is none: after an exec() it is nothing's, so a
+    process cannot have a set-uid program written by it."""
+    try:
+        memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        memory = -1
+    try:
+        yield memory
+    finally:
+        if memory >= 0:
+            os.close(memory)
