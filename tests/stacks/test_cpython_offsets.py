@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import struct
 import subprocess
 
@@ -13,52 +12,10 @@ import pytest
 from pydtrace import _tracer
 from pydtrace.remote_python.remote_python import RemotePython
 from tests.support import stacks_harness as harness
+from tests.support.python_headers import compiled
 
 SOURCE = os.path.join(harness.STACKS, "layout_main.c")
 COOKIE = b"xdebugpy"
-
-
-def headers(python: str) -> list[str]:
-    """Options for the compiler."""
-    code = "import sysconfig; print(sysconfig.get_paths()['include'], sysconfig.get_config_var('MULTIARCH') or '')"
-    include, multiarch = (
-        subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
-        .stdout.rstrip("\n")
-        .split(" ")
-    )
-    own = os.path.dirname(
-        os.path.dirname(os.path.realpath(python))
-    )  # of a Python that was unpacked, not installed
-    if not os.path.exists(include) and os.path.exists(own + include.removeprefix("/usr")):
-        include = own + include.removeprefix("/usr")
-    if not os.path.exists(os.path.join(include, "internal", "pycore_interp.h")):
-        pytest.skip(f"host: {python} has no headers")
-    return [
-        f"-I{include}",
-        f"-I{include}/internal",
-        f"-I{os.path.dirname(include)}",
-        f"-I{os.path.dirname(include)}/{multiarch}",
-    ]
-
-
-def compiled(python: str, folder, source: str = SOURCE) -> dict[str, int]:
-    """{name: offset}, as its headers have it."""
-    program = str(folder / "layout")
-    command = [
-        "gcc",
-        "-w",
-        *headers(python),
-        source,
-        "-o",
-        program,
-        "-Wl,--unresolved-symbols=ignore-all",
-    ]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, f"{shlex.join(command)}\n{built.stderr}"
-    lines = subprocess.run(
-        [program], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    return {name: int(offset) for name, offset in (line.split() for line in lines)}
 
 
 OF_TASK = """
@@ -84,7 +41,7 @@ def of_task(python: str) -> dict[str, int]:
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_the_table_is_what_the_headers_say(python, tmp_path):
     """Of 3.13 and later, what the process tells."""
-    wanted = compiled(python, tmp_path) | of_task(python)
+    wanted = compiled(python, tmp_path, SOURCE) | of_task(python)
     with harness.running(python, "waits.py") as subject:
         found = RemotePython(subject.pid).layout
     found = {name: offset for name, offset in found.items() if offset or name in wanted}

@@ -8,8 +8,8 @@ import pytest
 
 from pydtrace.remote_python.object_layout import ObjectLayout
 from pydtrace.remote_python.remote_python import RemotePython
-from tests.stacks.test_cpython_offsets import compiled
 from tests.support import stacks_harness as harness
+from tests.support.python_headers import compiled
 
 SOURCE = os.path.join(harness.STACKS, "object_layout_main.c")
 MEMBER_SIZE = 40  # of remote_types.py
