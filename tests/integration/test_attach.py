@@ -347,6 +347,26 @@ def test_a_program_that_the_process_becomes_is_not_written(other, program, monke
         assert process.stdout.readline() == "b'of another'\n"
 
 
+NO_FILES = """
+import resource, select, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+print('ready', flush=True)
+while not select.select([0], [], [], 0.01)[0]: pass
+print([each for each in sys.modules if each.startswith('pyusdt')], flush=True)
+"""
+
+
+def test_a_provider_that_cannot_start_leaves_nothing(other, program):
+    """It can make no file."""
+    python = other(f"3.{sys.version_info[1]}")
+    with harness.running([python, program(NO_FILES)], stdin=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pyusdt("attach", process.pid)
+        assert run.status == 1 and "could not be loaded there" in run.stderr, run
+        print(file=process.stdin, flush=True)
+        assert process.stdout.readline() == "[]\n"
+
+
 def test_folders_in_folders_do_not_stop_the_tracer(root, tmp_path):
     (tmp_path / "pyusdt").mkdir()
     with placed_copy.place_copy(os.getpid(), str(tmp_path / "pyusdt"), []) as folder:

@@ -28,7 +28,11 @@ def enter(had_pyusdt: bool, temporary: bool, core: str) -> None:
     _had_pyusdt, _had_provider = had_pyusdt, vm.is_enabled()
     _temporary, _is_in, _core_identity = temporary, True, core
     if not _had_provider:
-        vm.enable(sites=had_pyusdt)
+        try:
+            vm.enable(sites=had_pyusdt)
+        except BaseException:
+            leave(None, False)
+            raise
 
 
 def leave(_report: object, if_unused: bool) -> None:
