@@ -164,12 +164,11 @@ def _warn_of_open_rundir(path: str) -> None:
     except OSError:
         return  # the core makes it
     if mode & 0o077:
-        import warnings
+        from .warn_without_raising import warn_without_raising
 
-        warnings.warn(
+        warn_without_raising(
             f"tracers cannot find this process: PYUSDT_RUNDIR={path} has mode {mode:04o}; run: chmod 700 {path}",
-            RuntimeWarning,
-            3,
+            4,
         )
 
 
@@ -179,12 +178,11 @@ if os.environ.get("PYUSDT_FLIGHT"):
     try:
         flight()
     except OSError as error:
-        import warnings
+        from .warn_without_raising import warn_without_raising
 
-        warnings.warn(
+        warn_without_raising(
             f"no flight recorder (PYUSDT_FLIGHT): {_flight_reason(error)}; see `pyusdt help recording`",
-            RuntimeWarning,
-            2,
+            3,
         )
 if os.environ.get("PYUSDT_VM", "0") not in ("", "0"):
     from .vm import enable_as_asked

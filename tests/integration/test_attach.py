@@ -8,7 +8,6 @@ Input: programs/attach_loads.py, which says what is in it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -18,9 +17,9 @@ import pytest
 
 from pydtrace.attach import placed_copy, run_statement, statement
 from tests.support import harness, python_builds
+from tests.support.attach_load import LOADS, Load, loaded
 
 pytestmark = pytest.mark.xdist_group("integration/test_attach")
-LOADS = os.path.join(harness.PROGRAMS, "attach_loads.py")
 PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
 SHORT = {"3.10", f"3.{sys.version_info[1]}", "3.14"}
 VERSIONS = [
@@ -50,32 +49,6 @@ def program(tmp_path):
         return str(tmp_path / name)
 
     return write
-
-
-class Load:
-    """A program that runs; ask() is what it says of itself."""
-
-    def __init__(self, process: subprocess.Popen):
-        self.process, self.pid = process, process.pid
-
-    def ask(self) -> dict:
-        print(file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        assert line.startswith("{"), line + self.process.stdout.read()
-        return json.loads(line)
-
-    def end(self) -> None:
-        """It has computed all that it would have."""
-        print("end", file=self.process.stdin, flush=True)
-        assert self.process.stdout.read() == "END []\n"
-        assert self.process.wait(20) == 0
-
-
-@contextlib.contextmanager
-def loaded(python: str, letters: str = "", **options):
-    with harness.running([python, LOADS, letters], stdin=subprocess.PIPE, **options) as process:
-        assert process.stdout.readline() == "ready\n"
-        yield Load(process)
 
 
 def pyusdt(*arguments: object) -> harness.Run:

@@ -18,8 +18,8 @@ import pytest
 from pydtrace import _tracer
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.text_slots import is_free
-from tests.integration.test_attach import loaded
 from tests.support import harness, python_builds
+from tests.support.attach_load import loaded
 
 pytestmark = pytest.mark.xdist_group("integration/test_attach")
 CORE = os.path.join(harness.ROOT, "c")

@@ -45,7 +45,8 @@ PYTHON = {
     "pyusdt._tag_decorator": ("pyusdt._core",),
     "pyusdt._tag_propagation": ("pyusdt._core",),
     "pyusdt.providers": ("pyusdt._core", "pyusdt.provider_file"),
-    "pyusdt.vm": ("pyusdt._core", "pyusdt.import_callbacks"),
+    "pyusdt.warn_without_raising": (),
+    "pyusdt.vm": ("pyusdt._core", "pyusdt.import_callbacks", "pyusdt.warn_without_raising"),
     "pydtrace.dtrace_text": ("pydtrace.aggregation", "pydtrace.program", "pydtrace.untrusted"),
     "pydtrace.symbols": ("pydtrace.process", "pydtrace.program", "pydtrace.untrusted"),
     "pyusdt.__main__": ("pyusdt.vm",),
@@ -98,7 +99,12 @@ PYTHON = {
         "pydtrace.symbols",
         "pydtrace.untrusted",
     ),
-    "pyusdt.__init__": ("pyusdt._core", "pyusdt.instrument", "pyusdt.vm"),
+    "pyusdt.__init__": (
+        "pyusdt._core",
+        "pyusdt.instrument",
+        "pyusdt.vm",
+        "pyusdt.warn_without_raising",
+    ),
     "pydtrace.profile": (
         "pydtrace.process",
         "pydtrace.remote_python",

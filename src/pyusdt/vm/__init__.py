@@ -74,12 +74,10 @@ def enable_as_asked(value: str) -> None:
     try:
         enable(audit=value == "audit")
     except (OSError, RuntimeError) as error:
-        import warnings
+        from pyusdt.warn_without_raising import warn_without_raising
 
-        warnings.warn(
-            f"no provider python (PYUSDT_VM): {error}; see `pyusdt help python-vm`",
-            RuntimeWarning,
-            3,
+        warn_without_raising(
+            f"no provider python (PYUSDT_VM): {error}; see `pyusdt help python-vm`", 4
         )
 
 
