@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_MAX 255 /* bytes of a name that are looked at */
 #define WORDS_MAX 32
@@ -26,8 +27,10 @@ static const char *const listed[] = {
     "ssn",           "token",         "totp",           "xsrf",
 };
 
-static const char *const ends[] = {"password", "passwd", "passphrase", "secret",
-                                   "token",    "apikey", "privatekey", "secretkey"};
+/* Of a word; of a name; the last word of a name: db_pass is a secret, pass_count is none. */
+static const char *const ends[] = {"secret", "token", "privatekey", "secretkey"};
+static const char *const parts[] = {"password", "passwd", "passphrase", "apikey"};
+static const char *const last_words[] = {"pass", "pw"};
 
 struct words {
     char text[NAME_MAX + 1];       /* in lower case, without what is between them */
@@ -109,6 +112,32 @@ static bool has_end(const char *text, size_t length)
     return false;
 }
 
+/* Letters in lower case, everything else as it is. */
+static bool has_part(const char *name, size_t length)
+{
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        size_t n = strlen(parts[i]);
+        for (size_t at = 0; at + n <= length; at++)
+            if (strncasecmp(name + at, parts[i], n) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Numbers behind it do not count. */
+static bool ends_with_last_word(const struct words *words)
+{
+    unsigned last = words->n;
+
+    while (last > 0 && kind_of(words->text[words->begin[last - 1]]) == DIGIT)
+        last--;
+    for (unsigned i = 0; last > 0 && i < sizeof last_words / sizeof last_words[0]; i++)
+        if (compare(words->text + words->begin[last - 1],
+                    words->begin[last] - words->begin[last - 1], last_words[i]) == 0)
+            return true;
+    return false;
+}
+
 /* The plural, too. */
 static bool is_with_plural(bool (*is)(const char *, size_t), const char *text, size_t length)
 {
@@ -119,7 +148,10 @@ bool pyusdt_is_secret_name(const char *name, size_t length)
 {
     struct words words;
 
-    split_words(name, length < NAME_MAX ? length : NAME_MAX, &words);
+    length = length < NAME_MAX ? length : NAME_MAX;
+    split_words(name, length, &words);
+    if (has_part(name, length) || ends_with_last_word(&words))
+        return true;
     for (unsigned first = 0; first < words.n; first++) {
         const char *text = words.text + words.begin[first];
         for (unsigned last = first + 1; last <= words.n && last <= first + ADJACENT; last++)

@@ -343,7 +343,7 @@ def test_averages_of_dtrace_are_not_merged(dtrace):
     assert found["a"].mean == -7.0
     assert found["s"].merge(found["s"]) == 24
     for name in "ad":
-        with pytest.raises(MergeError, match="dtrace tells the value"):
+        with pytest.raises(MergeError, match="dtrace prints its value"):
             found[name].merge(found[name])
 
 

@@ -68,8 +68,9 @@ def test_names_are_known_before_a_node_runs(erlang):
 
 def test_the_names_of_secrets_are_those_of_python():
     source = pathlib.Path(harness.ROOT, "erlang_nif/c_src/secret_names.c").read_text("utf-8")
-    listed, ends = (
+    listed, ends, parts, last_words = (
         re.findall(r'"(\w+)"', re.search(rf"const {name}\[\] = (\{{.*?\}})", source, re.DOTALL)[1])
-        for name in ("listed", "ends")
+        for name in ("listed", "ends", "parts", "last_words")
     )
     assert listed == sorted(secret_names._SECRETS) and ends == list(secret_names._ENDS)
+    assert (parts, last_words) == (list(secret_names._PARTS), list(secret_names._LAST_WORDS))

@@ -20,6 +20,7 @@ def last_line(run: harness.Run) -> str:
     return run.stderr.splitlines()[-1]
 
 
+@pytest.mark.own_processes
 @pytest.mark.parametrize(
     ("clause", "hint"),
     [
@@ -45,6 +46,7 @@ def test_description_that_a_command_does_not_match(pydtrace, clause, hint):
     assert (run.status, last_line(run)) == (1, f"hint: {hint}"), run
 
 
+@pytest.mark.own_processes
 def test_framework_of_a_command_that_pyusdt_run_starts(pydtrace):
     run = pydtrace(*DEFAULT, "-n", "db*:::query-done", "-c", f"{PYUSDT} run {HELLO}")
     assert last_line(run) == "hint: the program makes this probe when it runs: add -Z", run

@@ -76,7 +76,7 @@ def test_of_a_command_that_has_not_chosen_yet(compiled):
     assert (
         status == 1
         and "does not match any probes" in err
-        and "chosen of chooser stands for one of several functions" in err
+        and "chosen of chooser is one of several functions" in err
     ), err
     assert "-p of the running process may tell" in err, err
 

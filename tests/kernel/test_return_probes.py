@@ -78,7 +78,7 @@ def test_each_return_fires_once_with_its_value(enders):
     out, err, status = pydtrace("-qn", COUNTED, "-c", enders)
     assert status == 0 and rows(out) == RETURNS
     assert (
-        "arg1 of enders:by_pointer:return is 0 where the function ends by a jump" in err
+        "arg1 of enders:by_pointer:return is 0 where the function ends by an indirect jump" in err
         and "no probe" not in err
     )
 

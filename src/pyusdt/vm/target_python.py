@@ -34,7 +34,7 @@ print(machinery.EXTENSION_SUFFIXES[0])
 spec = util.find_spec('pyusdt')
 names = {}
 exec(open(sys.argv[1]).read(), names)
-print(spec and ('pyusdt' if names['has_mark'](spec) else spec.origin))
+print(spec and ('marked' if names['has_mark'](spec) else spec.origin))
 """
 _LOAD_PROVIDER = os.path.join(os.path.dirname(__file__), "start", "load_provider.py")
 
@@ -135,7 +135,7 @@ def _parse_answer(path: str, answer: list[str]) -> Interpreter:
             f"{path} is Python {major}.{minor}; the provider python needs CPython 3.{OLDEST} or later",
         )
     ours = os.path.exists(os.path.join(_HOME, f"_core{answer[3]}")) if answer[3:] else False
-    if package == "ours" or (package == "None" and ours):
+    if package == "marked" or (package == "None" and ours):
         return Interpreter(minor)
     if package != "None":
         return Interpreter(minor, f"the package pyusdt of {path} is another project's: {package}")
