@@ -496,7 +496,7 @@ def test_the_guide_names_every_probe():
     absent = set(
         re.findall(
             r"`([\w-]+)`",
-            guide[guide.index("A stock emulator has no place for these:") :].split("\n\n")[0],
+            guide[guide.index("A normal emulator cannot provide these:") :].split("\n\n")[0],
         )
     )
     assert {

@@ -126,7 +126,7 @@ def test_another_python(pydtrace, program, tmp_path):
     )
     assert (run.status, run.stdout) == (0, "runs\n"), run
     assert (
-        "the provider python cannot enter itto this process" in run.stderr
+        "the provider python cannot be loaded into this process" in run.stderr
         and "not built for this Python" in run.stderr
     ), run
 
