@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from tests.support import harness
 from tests.support.core.code_locations import (
     counted,
     end,
@@ -162,7 +163,7 @@ def test_more_places_than_there_can_be(world):
     got = pydtrace(
         world, "-qZn", "vm$target:::function-entry { @ = count(); }", "-c", target(world, more, 1)
     )
-    lost = sum(map(int, re.findall(r"(\d+) drops?", got.stderr)))
+    lost = harness.count_drops(got.stderr)
     assert int(got.stdout) + lost == more and lost == 500
 
 
@@ -178,7 +179,7 @@ def test_no_room_for_the_keys(world):
         target(world, 50, 20),
     )
     seen = sum(int(n) for n in re.findall(r"^  f\d+ +(\d+)$", got.stdout, re.MULTILINE))
-    lost = sum(map(int, re.findall(r"(\d+) aggregation drops?", got.stderr)))
+    lost = harness.count_drops(got.stderr, "aggregation")
     assert 0 < seen < 1000 and seen + lost == 1000
 
 
@@ -376,5 +377,5 @@ def test_a_full_file_system(world):
             "-c",
             target(world, 3000, 1),
         )
-    lost = sum(map(int, re.findall(r"(\d+) drops?", got.stderr)))
+    lost = harness.count_drops(got.stderr)
     assert sum(counted(got.stdout).values()) + lost == 3000

@@ -160,7 +160,7 @@ def flood(node, clause: str) -> tuple[int, int, harness.Run]:
         run = until_switched_off(started, clause)
         assert f"dtrace: process {started.pid}: switched off: 2000 events in " in run.stderr, run
         assert "enable(#{rate => N})" in run.stderr and run.status == 3, run
-    dropped = sum(map(int, re.findall(r"(\d+) drops?\n", run.stderr + "\n")))
+    dropped = harness.count_drops(run.stderr)
     return int(run.stdout.split()[-1]), dropped, run
 
 

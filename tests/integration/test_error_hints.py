@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import socket
 import subprocess
 import sys
@@ -14,6 +13,12 @@ from tests.support import harness
 PYUSDT = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 HELLO = f"{sys.executable} {harness.ROOT}/examples/hello.py"
 DEFAULT = ["-x", "engine=embedded"]
+
+
+@pytest.fixture(autouse=True)
+def no_other_program(monkeypatch, tmp_path):
+    """A run directory without the providers that tests before these have made in this process."""
+    monkeypatch.setenv("PYUSDT_RUNDIR", str(tmp_path))
 
 
 def last_line(run: harness.Run) -> str:
@@ -158,7 +163,7 @@ def test_drops_have_a_total(pydtrace):
     script = 'pyusdt$target:::user_trace-n1 { printf("%d %s\\n", arg2, probename); }'
     program = f"{sys.executable} -c 'import pyusdt\nfor i in range(1000000): pyusdt.pn(1, i)'"
     run = pydtrace(*DEFAULT, "-qb", "4k", "-x", "switchrate=100ms", "-n", script, "-c", program)
-    dropped = sum(int(found) for found in re.findall(r"(?m)^dtrace: (\d+) drops?$", run.stderr))
+    dropped = harness.count_drops(run.stderr)
     assert dropped > 0, run
     assert last_line(run) == (
         f"dtrace: {dropped:,} drops in all: aggregate (@ = count()), name fewer probes, or raise -b"

@@ -73,7 +73,7 @@ def test_drops_are_in_the_recording(tmp_path):
         ]
     )
     got = replay(tmp_path / "r", "-q", "--strict", "-n", script)
-    dropped = [sum(int(line.split()[1]) for line in run.stderr.splitlines()) for run in (live, got)]
+    dropped = [harness.count_drops(run.stderr) for run in (live, got)]
     assert got.stdout == live.stdout and dropped[0] == dropped[1] > 0 and got.status == 3
     assert int(got.stdout) + dropped[0] == 60_000
 

@@ -66,7 +66,7 @@ def test_denied(denied, tmp_path):
     )
     assert "fired 200" in got.stdout, got
     traced = int(re.search(r"traced (\d+)", got.stdout)[1])
-    dropped = sum(map(int, re.findall(r"(\d+) drops", got.stderr)))
+    dropped = harness.count_drops(got.stderr)
     assert traced + dropped == 200, got
     if DENIED[denied]:
         assert (got.status, traced) == (3, 0) and DENIED[denied] in got.stderr, got

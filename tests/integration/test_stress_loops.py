@@ -42,14 +42,12 @@ def world():
     shutil.rmtree(path)
 
 
-def dropped(stderr: str) -> int:
-    return sum(int(count) for count in re.findall(r"(\d+) drops?", stderr))
-
-
 def account(got: harness.Run, fired: int) -> None:
     """What COUNT printed, and what was dropped, is what was fired."""
     counted = re.search(r"^\d+$", got.stdout, re.MULTILINE)
-    assert got.status == 0 and fired == (int(counted[0]) if counted else 0) + dropped(got.stderr), (
+    assert got.status == 0 and fired == (int(counted[0]) if counted else 0) + harness.count_drops(
+        got.stderr
+    ), (
         fired,
         got,
     )
@@ -127,7 +125,7 @@ def test_killed_targets(world, tmp_path, rounds):
         out.unlink()
         for seen in of_thread.values():
             assert seen == sorted(set(seen))
-            assert dropped(got.stderr) or seen == list(range(len(seen)))
+            assert harness.count_drops(got.stderr) or seen == list(range(len(seen)))
         assert list(world.iterdir()) == []
 
 

@@ -117,6 +117,12 @@ def wait_until(condition, seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
+def count_drops(stderr: str, kind: str = "") -> int:
+    """Those that a tracer reported, without the sum at its end.  kind: "" for events, "aggregation" and so on."""
+    kind = f"{kind} " if kind else ""
+    return sum(map(int, re.findall(rf"(?<![\d,])(\d+) {kind}drops?\b(?! in all:)", stderr)))
+
+
 def tools(*names: str) -> str | None:
     """The first of the commands that this machine lacks, or None."""
     return next((name for name in names if not shutil.which(name)), None)

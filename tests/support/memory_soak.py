@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from tests.support import harness
+
 PYDTRACE = os.path.join(os.path.dirname(sys.executable), "pydtrace")
 SCRIPT = r"""
 int64_t seen[int64_t];
@@ -116,9 +118,7 @@ def soak(seconds, rate, folder, bufsize="8m"):
             for process in (target, api, shell):
                 process.kill()
         errors.seek(0)
-        lost = sum(
-            int(words[1]) for words in map(str.split, errors) if words[2:3] in (["drop"], ["drops"])
-        )
+        lost = harness.count_drops(errors.read())
     with open(output) as file:
         return (
             samples,
