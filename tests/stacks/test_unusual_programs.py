@@ -158,7 +158,7 @@ def possible(python: str, kind: str) -> None:
     if (
         kind == "freed_code"
     ):  # one may take the place of another just before its name is read, and stay there
-        assert doubtful(profile) <= inside(profile).total() / 20, (wrong, profile.stacks)
+        assert doubtful(profile) <= inside(profile).total() / 50, (wrong, profile.stacks)
     else:
         assert not wrong
 

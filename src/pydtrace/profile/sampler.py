@@ -40,6 +40,7 @@ WORDS = {RUNNING: RUNNING_THREADS, GIL: "threads that hold the GIL", ALL: "all t
 _TRIES = 32
 _RENEWED = 1.0  # seconds
 _CONFIRMED_LIMIT = 1 << 16  # code objects
+_REPLACED = b""  # no identity: the code object whose frame was seen is gone
 _FRESH = 0.5  # seconds for which each round checks whether a new process is a Python
 _LOOK = 0.01  # seconds of a child between its last sample and its end
 _REST = 20  # the pause between two reads of the kernel's list of threads, in durations of one
@@ -153,6 +154,7 @@ class SampledProcess:
             task = self._threads.find_thread(raw, len(raws) == 1) if self._needs_tasks else None
             if self._is_counted(raw, task, copies):
                 found.append((self._thread_label(raw, task), raw, self._find_new_codes(raw), task))
+        self._mark_replaced([(raw, new) for _, raw, new, _ in found if new])
         samples = [
             (thread, raw, self._build_stack(raw, task, copies, new), new)
             for thread, raw, new, task in found
@@ -185,6 +187,20 @@ class SampledProcess:
                 self._known.clear()
         return new
 
+    def _mark_replaced(self, found: Sequence[tuple[RawThread, dict[int, bytes | None]]]) -> None:
+        """Between the stack and the identity another code object may have come to the address: only a frame that still stands where it
+        stood shows that the identity is of the code that it runs."""
+        if not found:
+            return
+        later = {
+            raw.thread: raw.code_positions
+            for raw in python_threads.read_raw_threads(self._single_try_walker, self.pid)
+        }
+        for raw, new in found:
+            standing = raw.code_positions & later.get(raw.thread, set())
+            for code in new.keys() - {code for _, code in standing}:
+                new[code] = _REPLACED
+
     def _resolve_unsure(self) -> None:
         """Add the samples of the last round, now that their names can be confirmed."""
         if len(self._confirmed) > _CONFIRMED_LIMIT:
@@ -200,13 +216,13 @@ class SampledProcess:
             )
             for code in changed:
                 self._codes.forget_code(code)
-            self._add_sample(
-                thread,
-                raw,
-                self._make_frame_keys(
-                    raw, [unknown_frame() if frame.code in changed else frame for frame in frames]
-                ),
-            )
+            self._add_unsure(thread, raw, frames, changed)
+
+    def _add_unsure(
+        self, thread: str, raw: RawThread, frames: Sequence[AnyFrame], replaced: set[int]
+    ) -> None:
+        known = [unknown_frame() if frame.code in replaced else frame for frame in frames]
+        self._add_sample(thread, raw, self._make_frame_keys(raw, known))
 
     def _read_stacks(self) -> tuple[Any, list[RawThread]]:
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
@@ -251,8 +267,9 @@ class SampledProcess:
     def close(self) -> None:
         if self.python.memory.is_same_process():
             self._resolve_unsure()
-        for thread, raw, frames, _ in self._unsure:  # it is too late to confirm them
-            self._add_sample(thread, raw, self._make_frame_keys(raw, frames))
+        for thread, raw, frames, new in self._unsure:  # it is too late to confirm them
+            replaced = {code for code, identity in new.items() if identity == _REPLACED}
+            self._add_unsure(thread, raw, frames, replaced)
         self._unsure = []
         for each in (self._native, self._capture):
             if each:

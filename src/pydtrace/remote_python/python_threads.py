@@ -88,6 +88,17 @@ class RawThread:
         found = {code & ~_tracer.FRAME_FIRST for code, _ in struct.iter_unpack("=QQ", self.stack)}
         return found - {0, _INTERPRETER, _tracer.FRAME_ADDRESS}
 
+    @property
+    def code_positions(self) -> set[tuple[int, int]]:
+        """{(bytes from the frame to the end of the outermost one, address of its code object)}."""
+        size = len(self.stack)
+        return {
+            (size - at, code & ~_tracer.FRAME_FIRST)
+            for at, (code, _) in zip(
+                range(0, size, 16), struct.iter_unpack("=QQ", self.stack), strict=True
+            )
+        }
+
     def read_frames(self, codes: CodeObjects) -> list[Frame]:
         """[Frame], innermost first."""
         return [frame for call in self.read_calls(codes) for frame in call[0]]
