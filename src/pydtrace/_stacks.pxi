@@ -11,7 +11,6 @@ cdef extern from "pystack/remote_memory.h" nogil:
     void pyusdt_memory_close(pyusdt_memory *memory)
     bint pyusdt_memory_is_same_process(const pyusdt_memory *memory)
     int pyusdt_memory_read(const pyusdt_memory *memory, uint64_t address, void *to, size_t size)
-    int pyusdt_memory_write(const pyusdt_memory *memory, uint64_t address, const void *source, size_t size)
 
 
 cdef extern from "pystack/cpython_offsets.h" nogil:
@@ -139,13 +138,6 @@ cdef class Memory:
             return buffer[:size]
         finally:
             free(buffer)
-
-    def write(self, address, bytes data):
-        """Only what belongs to nobody there (attach/text_slots.py).  OSError if a part failed."""
-        cdef uint64_t where = address & 0xFFFFFFFFFFFFFFFF
-        cdef int code = pyusdt_memory_write(&self.memory, where, <const char *>data, len(data))
-        if code < 0:
-            raise failure(code, NULL)
 
 
 def stop_threads(Memory memory, tids, is_child):

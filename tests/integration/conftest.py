@@ -6,12 +6,14 @@ what is missing ("host:" if nothing could be installed against it; see tests/con
 
 from __future__ import annotations
 
+import functools
 import glob
 import os
 import pwd
 import shutil
 import subprocess
 import tempfile
+import textwrap
 
 import pytest
 
@@ -62,15 +64,33 @@ def python_of():
 @pytest.fixture(scope="session")
 def other():
     """other(VERSION) -> the path of that CPython, with pyusdt built for it in builds.ROOM."""
+    return functools.partial(find_built, only_core=False)
 
-    def find(version: str) -> str:
-        path = python_builds.find(version)
-        if path is None:
-            pytest.skip(f"host: no CPython {version}")
-        python_builds.build(path)
-        return path
 
-    return find
+@pytest.fixture(scope="session")
+def other_core():
+    """other_core(VERSION) -> the same with what a traced program needs only."""
+    return functools.partial(find_built, only_core=True)
+
+
+def find_built(version: str, only_core: bool) -> str:
+    path = python_builds.find(version)
+    if path is None:
+        pytest.skip(f"host: no CPython {version}")
+    python_builds.build(path, only_core)
+    return path
+
+
+@pytest.fixture
+def program(tmp_path):
+    """program(TEXT, NAME="app.py") -> the path of a program with this text"""
+
+    def write(text: str, name: str = "app.py") -> str:
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(text))
+        return str(path)
+
+    return write
 
 
 @pytest.fixture(scope="session")

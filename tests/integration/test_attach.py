@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,37 +19,14 @@ import pytest
 from pydtrace.attach import placed_copy, run_statement, statement
 from tests.support import harness, python_builds
 from tests.support.attach_load import LOADS, Load, loaded
+from tests.support.python_vm_scripts import PAUSES, by_function
 
 pytestmark = pytest.mark.xdist_group("integration/test_attach")
-PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
 SHORT = {"3.10", f"3.{sys.version_info[1]}", "3.14"}
 VERSIONS = [
     version if version in SHORT else pytest.param(version, marks=pytest.mark.long)
     for version in harness.VERSIONS
 ]
-
-
-@pytest.fixture(scope="module")
-def other():
-    """other(VERSION) -> the path of that CPython, with what is brought into its programs built for it in python_builds.ROOM."""
-
-    def find(version: str) -> str:
-        path = python_builds.find(version)
-        if path is None:
-            pytest.skip(f"host: no CPython {version}")
-        python_builds.build(path, only_core=True)
-        return path
-
-    return find
-
-
-@pytest.fixture
-def program(tmp_path):
-    def write(text: str, name: str = "app.py") -> str:
-        (tmp_path / name).write_text(text)
-        return str(tmp_path / name)
-
-    return write
 
 
 def pyusdt(*arguments: object) -> harness.Run:
@@ -65,11 +43,6 @@ def tracing(script: str, pid: int, *options: str) -> harness.Run:
     )
 
 
-def counted(run: harness.Run) -> dict[str, int]:
-    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("  ")]
-    return {row[0]: int(row[-1]) for row in rows if row}
-
-
 COUNTS = "python$target::work:function-entry { @[probefunc] = count(); } python$target::work:function-entry { exit(0); }"
 
 
@@ -77,13 +50,13 @@ COUNTS = "python$target::work:function-entry { @[probefunc] = count(); } python$
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_tracer_brings_it_in_and_takes_it_out(other, version):
+def test_a_tracer_brings_it_in_and_takes_it_out(other_core, version):
     """By a tracer of another version, too, and twice."""
-    with loaded(other(version), "t") as load:
+    with loaded(other_core(version), "t") as load:
         before = load.ask()
         for _ in range(2):
             run = tracing(COUNTS, load.pid, "--attach")
-            assert (run.status, run.stderr) == (0, "") and counted(run)["work"] >= 1, run
+            assert (run.status, run.stderr) == (0, "") and by_function(run)["work"] >= 1, run
             after = load.ask()
             for key in ("modules", "names", "threads", "descriptors", "finders", "wrapped"):
                 assert after[key] == before[key], key
@@ -93,8 +66,8 @@ def test_a_tracer_brings_it_in_and_takes_it_out(other, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_attach_stays_until_detach(other, version):
-    python = other(version)
+def test_attach_stays_until_detach(other_core, version):
+    python = other_core(version)
     with loaded(python) as first, loaded(python, "n") as second:
         for _ in range(2):
             run = pyusdt("attach", first.pid, second.pid)
@@ -102,7 +75,7 @@ def test_attach_stays_until_detach(other, version):
         assert "pyusdt.vm" in first.ask()["modules"]
         for options in ((), ("--attach",)):  # what attach has brought in stays
             run = tracing(COUNTS, first.pid, *options)
-            assert (run.status, run.stderr) == (0, "") and counted(run)["work"] >= 1, run
+            assert (run.status, run.stderr) == (0, "") and by_function(run)["work"] >= 1, run
         run = pyusdt("detach", first.pid, second.pid)
         assert (run.status, run.stdout, run.stderr) == (0, "", ""), run
         assert first.ask()["modules"] == second.ask()["modules"] == []
@@ -112,8 +85,8 @@ def test_attach_stays_until_detach(other, version):
         second.end()
 
 
-def test_the_last_of_two_tracers_takes_it_out(other):
-    with loaded(other(f"3.{sys.version_info[1]}")) as load:
+def test_the_last_of_two_tracers_takes_it_out(other_core):
+    with loaded(other_core(f"3.{sys.version_info[1]}")) as load:
         command = [
             *python_builds.pydtrace(),
             *("--attach", "-q", "-n", "python$target::work:function-entry { @ = count(); }"),
@@ -131,9 +104,9 @@ def test_the_last_of_two_tracers_takes_it_out(other):
         load.end()
 
 
-def test_a_program_keeps_its_own_pyusdt(other, program):
+def test_a_program_keeps_its_own_pyusdt(other_core, program):
     """One that has imported pyusdt, and one that has the provider."""
-    python = other(f"3.{sys.version_info[1]}")
+    python = other_core(f"3.{sys.version_info[1]}")
     for own, kept in [("import pyusdt", True), ("from pyusdt import vm; vm.enable()", True)]:
         text = f"import sys; sys.path.insert(0, {python_builds.ROOM!r}); {own}\n"
         text += PAUSES.replace(
@@ -163,9 +136,9 @@ for _ in range(1000): time.sleep(0.01)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_process_that_stays_in_c(other, program, version):
+def test_a_process_that_stays_in_c(other_core, program, version):
     """It is asked no longer when the tracer has gone."""
-    with harness.running([other(version), program(IN_C.format(2.5))]) as process:
+    with harness.running([other_core(version), program(IN_C.format(2.5))]) as process:
         assert process.stdout.readline() == "ready\n"
         run = pyusdt("attach", process.pid, "--timeout", "0.3")
         assert run.status == 1, run
@@ -176,8 +149,8 @@ def test_a_process_that_stays_in_c(other, program, version):
         assert (again.status, again.stderr) == (0, "") and process.poll() is None, again
 
 
-def test_a_process_that_another_traces(other, root):
-    python = other(f"3.{sys.version_info[1]}")
+def test_a_process_that_another_traces(other_core, root):
+    python = other_core(f"3.{sys.version_info[1]}")
     if harness.tools("strace"):
         pytest.skip("host: no strace")
     with loaded(python, "z") as load:
@@ -191,10 +164,10 @@ def test_a_process_that_another_traces(other, root):
         load.end()
 
 
-def test_a_process_that_is_stopped(other):
+def test_a_process_that_is_stopped(other_core):
     import signal
 
-    with loaded(other(f"3.{sys.version_info[1]}")) as load:
+    with loaded(other_core(f"3.{sys.version_info[1]}")) as load:
         os.kill(load.pid, signal.SIGSTOP)
         run = pyusdt("attach", load.pid)
         assert run.status == 1 and "is stopped (SIGSTOP, Ctrl-Z)" in run.stderr, run
@@ -209,9 +182,9 @@ def test_what_is_no_python_or_not_there(root):
     assert "there is no process 4194303" in run.stderr, run
 
 
-def test_of_another_user(other, root):
+def test_of_another_user(other_core, root):
     """Here: another user's tracer, who sees root's Python."""
-    with loaded(other(f"3.{sys.version_info[1]}")) as load:
+    with loaded(other_core(f"3.{sys.version_info[1]}")) as load:
         code = "import os, sys; os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534); from pydtrace.attach.run_statement import Target; Target(int(sys.argv[1]))"
         run = harness.run(
             [
@@ -227,17 +200,36 @@ def test_of_another_user(other, root):
 
 
 @pytest.mark.parametrize("package", ["pyusdt/__init__.py", "pyusdt.py", "pyusdt/other.py"])
-def test_nothing_is_imported_from_the_current_folder(other, tmp_path, package):
+def test_nothing_is_imported_from_the_current_folder(other_core, tmp_path, package):
     """`python -c` searches it; whoever may write there would run code in the process."""
     (tmp_path / package).parent.mkdir(exist_ok=True)
     (tmp_path / package).write_text("print('a stranger runs', flush=True)")
-    python = other(f"3.{sys.version_info[1]}")
+    python = other_core(f"3.{sys.version_info[1]}")
     with harness.running([python, "-c", PAUSES], cwd=tmp_path) as process:
         assert process.stdout.readline() == "ready\n"
         run = pyusdt("attach", process.pid)
         assert (run.status, run.stderr) == (0, ""), run
         process.kill()
         assert process.stdout.read() == ""
+
+
+@pytest.mark.parametrize("owner", [65534, 0])
+def test_a_package_that_another_user_can_change_is_not_loaded(
+    other_core, program, root, tmp_path, owner
+):
+    """It is beside the program, has the mark of pyusdt, and would run as root."""
+    python = other_core(f"3.{sys.version_info[1]}")
+    shutil.copytree(os.path.join(python_builds.ROOM, "pyusdt"), tmp_path / "pyusdt")
+    os.chown(tmp_path / "pyusdt", owner, owner)
+    with harness.running([python, program(PAUSES)]) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pyusdt("attach", process.pid)
+        maps = Path(f"/proc/{process.pid}/maps").read_text()
+    if owner:
+        assert run.status == 1 and "another user can change its package pyusdt" in run.stderr, run
+    else:
+        assert (run.status, run.stderr) == (0, ""), run
+    assert (f"{tmp_path}/pyusdt/_core" in maps) == (owner == 0), maps
 
 
 # --- other files ----------------------------------------------------------------------------
@@ -262,9 +254,9 @@ def in_container(python: str, mounts: str, folder: Path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_into_a_container_and_out_again(other, root, tmp_path, version):
+def test_into_a_container_and_out_again(other_core, root, tmp_path, version):
     """Files are there only while they are loaded."""
-    with in_container(other(version), "mount -t tmpfs none /dev/shm && ", tmp_path) as load:
+    with in_container(other_core(version), "mount -t tmpfs none /dev/shm && ", tmp_path) as load:
         places = [f"/proc/{load.pid}/root/{name}" for name in ("tmp", "var/tmp", "dev/shm")]
 
         def left() -> set[str]:
@@ -273,7 +265,7 @@ def test_into_a_container_and_out_again(other, root, tmp_path, version):
         before = left()
         for _ in range(2):
             run = tracing(COUNTS, load.pid, "--attach")
-            assert (run.status, run.stderr) == (0, "") and counted(run)["work"] >= 1, run
+            assert (run.status, run.stderr) == (0, "") and by_function(run)["work"] >= 1, run
             assert load.ask()["modules"] == [] and left() == before
         assert len([each for each in load.ask()["mappings"] if "_core" in each]) <= 1
         load.end()
@@ -298,10 +290,10 @@ def go(report): pass
 """
 
 
-def test_a_program_that_the_process_becomes_is_not_written(other, program, monkeypatch):
+def test_a_program_that_the_process_becomes_is_not_written(other_core, program, monkeypatch):
     """Right before the text is cleared. Without a random layout it has the same addresses."""
     path = program(BECOMES)
-    python = other(f"3.{sys.version_info[1]}")
+    python = other_core(f"3.{sys.version_info[1]}")
     before = run_statement.Target._clear_slot
 
     def clear(target, *arguments):
@@ -329,9 +321,9 @@ print([each for each in sys.modules if each.startswith('pyusdt')], flush=True)
 """
 
 
-def test_a_provider_that_cannot_start_leaves_nothing(other, program):
+def test_a_provider_that_cannot_start_leaves_nothing(other_core, program):
     """It can make no file."""
-    python = other(f"3.{sys.version_info[1]}")
+    python = other_core(f"3.{sys.version_info[1]}")
     with harness.running([python, program(NO_FILES)], stdin=subprocess.PIPE) as process:
         assert process.stdout.readline() == "ready\n"
         run = pyusdt("attach", process.pid)
@@ -347,26 +339,26 @@ def test_folders_in_folders_do_not_stop_the_tracer(root, tmp_path):
     subprocess.run(["rm", "-rf", os.path.dirname(folder)], check=True)
 
 
-def test_where_no_library_can_be_loaded_from(other, root, tmp_path):
+def test_where_no_library_can_be_loaded_from(other_core, root, tmp_path):
     mounts = "".join(
         f"mount -t tmpfs -o {how} none {place} && "
         for place, how in [("/var/tmp", "noexec"), ("/dev/shm", "ro")]
     )
     tmp = "mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp && "
-    with in_container(other(f"3.{sys.version_info[1]}"), mounts + tmp, tmp_path) as load:
+    with in_container(other_core(f"3.{sys.version_info[1]}"), mounts + tmp, tmp_path) as load:
         run = pyusdt("attach", load.pid)
         assert run.status == 1, run
         assert "(/tmp: noexec, /var/tmp: noexec, /dev/shm: read-only)" in run.stderr, run
         load.end()
 
 
-def test_where_other_files_have_our_names(other, program, root, tmp_path):
+def test_where_other_files_have_our_names(other_core, program, root, tmp_path):
     """A stranger in that namespace could have made them: they are not run."""
     start = os.path.realpath(os.path.join(python_builds.ROOM, "pyusdt", "vm", "start"))
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "enter_process.py").write_text("print('a stranger runs', flush=True)\n")
     script = f'mount --bind {tmp_path / "start"} {start} && exec "$@"'
-    python = other(f"3.{sys.version_info[1]}")
+    python = other_core(f"3.{sys.version_info[1]}")
     inside = ["unshare", "-m", "sh", "-c", script, "sh", python, program(PAUSES)]
     with harness.running(inside) as process:
         assert process.stdout.readline() == "ready\n"
@@ -376,11 +368,11 @@ def test_where_other_files_have_our_names(other, program, root, tmp_path):
         assert process.stdout.read() == ""
 
 
-def test_of_a_user_who_cannot_read_our_files(root, other):
+def test_of_a_user_who_cannot_read_our_files(root, other_core):
     """Root's tracer copies them with his rights, and he loads them."""
     if not os.path.exists("/usr/bin/python3.11") or sys.version_info[1] != 11:
         pytest.skip("host: the system's Python is of another version")
-    other("3.11")
+    other_core("3.11")
     ids = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
     code = "import sys; sys.path.insert(0, sys.argv[2]); from pydtrace.cli.commands import attach; attach.can_read = lambda *_: False; attach.attach_provider(int(sys.argv[1]))"
     with harness.running(
@@ -405,8 +397,8 @@ def test_attach_needs_a_process(pydtrace):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("letters", ["tns", "f", "j", pytest.param("tnsp", marks=pytest.mark.long)])
-def test_again_and_again_under_load(other, version, letters):
-    with loaded(other(version), letters) as load:
+def test_again_and_again_under_load(other_core, version, letters):
+    with loaded(other_core(version), letters) as load:
         for _ in range(5):
             run = pyusdt("attach", load.pid)
             assert (run.status, run.stderr) == (0, ""), run

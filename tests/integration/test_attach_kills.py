@@ -97,7 +97,9 @@ def test_at_each_step(injector, version, signal):
             assert run.stdout.split()[0] == "-4", (place, run)  # EINTR: the child was killed
             goes_on(load)
             assert "TracerPid:\t0\n" in Path(f"/proc/{load.pid}/status").read_text(), place
-            target.python.memory.write(slot, bytes(_tracer.SLOT_SIZE))  # a killed tracer leaves it
+            with open(f"/proc/{load.pid}/mem", "r+b", buffering=0) as memory:
+                memory.seek(slot)
+                memory.write(bytes(_tracer.SLOT_SIZE))  # a killed tracer leaves it
         run = inject(injector, Target(load.pid), "try:pass\nexcept:pass\n")
         assert run.stdout == "0 0 0\n", run
         load.end()

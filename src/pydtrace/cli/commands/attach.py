@@ -66,7 +66,7 @@ def detach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, if_unused: bool = 
     NotAttached."""
     with _watching(pid, timeout):
         target = Target(pid)
-        if not has_attachment(pid):
+        if not has_attachment(pid, target.python):
             raise NotAttached(f"process {pid}: nothing was brought into it")
         target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
 
@@ -74,17 +74,19 @@ def detach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, if_unused: bool = 
 def leave_unused(pid: int) -> str:
     """Takes out of a process what --attach has brought in, if no tracer is left: why not, or ""."""
     try:
-        if is_alive(pid) and has_attachment(pid):
+        with _watching(pid, BEGIN_TIMEOUT):
+            is_there = is_alive(pid) and has_attachment(pid)
+        if is_there:
             detach_provider(pid, if_unused=True)
     except NotAttached as error:
         return f"{error}; `pyusdt detach {pid}` tries again" if is_alive(pid) else ""
     return ""
 
 
-def has_attachment(pid: int) -> bool:
-    """Whether a tracer has brought the provider into a process."""
+def has_attachment(pid: int, python: RemotePython | None = None) -> bool:
+    """Whether a tracer has brought the provider into a process.  python: the process, if it was read already.  NotAttached."""
     try:
-        python = RemotePython(pid)
+        python = python or RemotePython(pid)
         modules = RemoteModules(python, CodeObjects(python))
         main = python.read_word(python.runtime + python.layout["runtime_main"])
         return modules.find_member(main, _ATTACHMENT, "leave") is not None

@@ -16,6 +16,11 @@ def enter(report, folder, temporary, core):
     names = {"__file__": folder + "/vm/start/load_provider.py"}
     exec(compile(read(names["__file__"]), names["__file__"], "exec"), names)  # noqa: S102 - it is run by its path
     before = "pyusdt" in sys.modules
+    from importlib import util
+
+    spec = util.find_spec("pyusdt")  # other finders may import what they need
+    if not before and names["is_of_environment"](spec):
+        refuse_of_others(spec.submodule_search_locations[0], sys)
     hold_forks(names["load_pyusdt"], sys, core)
     from pyusdt.vm import attachment
 
@@ -30,6 +35,28 @@ def read(path):
         posix.close(fd)
 
 
+def refuse_of_others(package, sys):
+    """PermissionError if the program's own package pyusdt could be changed by a user whose code the program does not run
+    already: attaching would run it."""
+    import os
+
+    owners = {0, posix.geteuid()}
+    for path in (sys.prefix, getattr(sys.modules.get("__main__"), "__file__", None)):
+        try:
+            owners.add(posix.stat(path).st_uid)
+        except (OSError, TypeError, ValueError):
+            pass
+    for folder in (os.path.abspath(package), os.path.realpath(package)):
+        above = None
+        while above != folder:
+            state = posix.lstat(folder)
+            is_link, is_sticky = state.st_mode & 0o170000 == 0o120000, state.st_mode & 0o1000
+            is_open = state.st_mode & 0o002 and not is_link and not (above and is_sticky)
+            if state.st_uid not in owners or is_open:
+                raise PermissionError("another user can change its package pyusdt: " + folder)
+            above, folder = folder, os.path.dirname(folder)
+
+
 def hold_forks(load, sys, core):
     """A child that is forked in the middle of this would have half a module, and nobody to finish it. A fork waits for the
     lock of all imports. It is held while only modules of pyusdt's are imported: those that they need are there by then,
@@ -38,9 +65,7 @@ def hold_forks(load, sys, core):
     import atexit  # noqa: F401
     import functools  # noqa: F401
     import threading  # noqa: F401
-    from importlib import util
 
-    util.find_spec("pyusdt")  # other finders may import what they need
     _imp.acquire_lock()
     try:
         kept = take_extension(_imp, core)
