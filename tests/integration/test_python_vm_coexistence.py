@@ -25,18 +25,6 @@ EVERYTHING = "python$target::: { @ = count(); }"
 
 
 @pytest.fixture
-def program(tmp_path):
-    """program(TEXT, NAME="app.py") -> the path of a program with this text"""
-
-    def write(text: str, name: str = "app.py") -> str:
-        path = tmp_path / name
-        path.write_text(textwrap.dedent(text))
-        return str(path)
-
-    return write
-
-
-@pytest.fixture
 def same(pydtrace):
     """same(PATH, SCRIPT, *OPTIONS) -> Run: the program's own output is that of its untraced run, in which nothing of us is."""
 

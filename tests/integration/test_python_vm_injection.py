@@ -17,26 +17,19 @@ import sys
 import pytest
 
 from tests.support import harness, python_builds
-from tests.support.python_vm_scripts import OBJECTS, TASKS, check_objects, check_tasks, table_of
+from tests.support.python_vm_scripts import (
+    OBJECTS,
+    PAUSES,
+    TASKS,
+    by_function,
+    check_objects,
+    check_tasks,
+    table_of,
+)
 
 pytestmark = pytest.mark.xdist_group("integration/test_python_vm_injection")
 MINOR = sys.version_info[1]
 SHORT = {f"3.{MINOR}", "3.14", "3.15"}
-PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
-
-
-@pytest.fixture
-def program(tmp_path):
-    def write(text: str, name: str = "app.py") -> str:
-        (tmp_path / name).write_text(text)
-        return str(tmp_path / name)
-
-    return write
-
-
-def counted(run: harness.Run) -> dict[str, int]:
-    rows = [line.split() for line in run.stdout.splitlines() if line.startswith("  ")]
-    return {row[0]: int(row[-1]) for row in rows if row}
 
 
 # --- another version than the tracer's -----------------------------------------------------
@@ -61,7 +54,7 @@ def test_another_version(other, program, version):
         ]
     )
     assert (run.status, run.stderr) == (0, ""), run
-    assert run.stdout.startswith("caught\n") and counted(run) == {
+    assert run.stdout.startswith("caught\n") and by_function(run) == {
         "exception-handled": 1,
         "function-entry": 7,
     }, run
@@ -104,7 +97,9 @@ def test_every_probe_of_a_version(other, version):
     )
     minor = int(harness.run([python, "-c", "import sys; print(sys.version_info[1])"]).stdout)
     assert (
-        run.status == 0 and run.stdout.startswith("done\n") and set(counted(run)) == table_of(minor)
+        run.status == 0
+        and run.stdout.startswith("done\n")
+        and set(by_function(run)) == table_of(minor)
     ), run
 
 
@@ -264,7 +259,7 @@ def test_children_only_where_they_are_asked_for(pydtrace, program, options, prov
     assert (
         run.status == 0 and (not calls or run.stderr == "") and run.stdout.startswith(untraced)
     ), run
-    assert counted(run).get("inner", 0) == calls, run
+    assert by_function(run).get("inner", 0) == calls, run
 
 
 # --- processes that run ------------------------------------------------------------------------
@@ -312,7 +307,7 @@ def test_a_program_that_wants_it(pydtrace, program, way):
             "-p",
             str(process.pid),
         )
-        assert (run.status, run.stderr) == (0, "") and counted(run)["__main__"] >= 1, run
+        assert (run.status, run.stderr) == (0, "") and by_function(run)["__main__"] >= 1, run
         assert process.poll() is None
 
 
@@ -364,7 +359,7 @@ def test_lines_of_functions_of_one_line(other, program, version):
             f"{other(version)} {program(ONE_LINE)}",
         ]
     )
-    lines = counted(run)
+    lines = by_function(run)
     assert (run.status, run.stderr) == (0, "") and lines.pop("two") >= 3, run
     assert lines == {"short": 3, "long": 3, "<lambda>": 3}, run
 
@@ -422,7 +417,7 @@ def test_what_a_neighbour_has_switched_off_stays_off(other, program, version):
             )
             inside()
             tracer.terminate()
-            return counted(harness.finish(tracer, 60))
+            return by_function(harness.finish(tracer, 60))
 
         assert go() == "[]\n"
         assert traced("python$target:__main__:outer:function-entry") == {"outer": 1}

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -23,17 +22,6 @@ pytestmark = pytest.mark.xdist_group("integration/test_python_vm_no_events")
 OF_TARGET = "python$target::work:function-entry { @[probefunc] = count(); }"
 OF_ALL = OF_TARGET.replace("$target", "*")
 WORK = "def work(): pass\nfor _ in range(7): work()\nprint('ran')\n"
-
-
-@pytest.fixture
-def program(tmp_path):
-    """program(TEXT, NAME="app.py") -> the path of a program with this text"""
-
-    def write(text: str, name: str = "app.py") -> str:
-        (tmp_path / name).write_text(textwrap.dedent(text))
-        return str(tmp_path / name)
-
-    return write
 
 
 @pytest.fixture

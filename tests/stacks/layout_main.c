@@ -1,21 +1,5 @@
 /* What the headers of a CPython say about the offsets in c/pystack/cpython_offsets.h: "name offset" lines, for test_cpython_offsets.py. */
-#define Py_BUILD_CORE_MODULE 1
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <frameobject.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include "internal/pycore_interp.h"
-#include "internal/pycore_runtime.h"
-#if PY_VERSION_HEX >= 0x030b0000
-#include "internal/pycore_frame.h"
-#endif
-#if PY_VERSION_HEX >= 0x030e0000
-#include "internal/pycore_interpframe.h"
-#endif
-
-#define SHOW(name, type, member) printf("%s %zu\n", #name, offsetof(type, member))
+#include "show_offsets.h"
 
 typedef struct pyruntimestate Runtime;
 typedef PyInterpreterState Interpreter;

@@ -1,20 +1,7 @@
 /* What the headers of a CPython say about the offsets in remote_python/object_layout.py: "name offset" lines, for test_object_layout.py. */
-#define Py_BUILD_CORE_MODULE 1
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <frameobject.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "show_offsets.h"
+
 #include <structmember.h>
-
-#if PY_VERSION_HEX >= 0x030b0000
-#include "internal/pycore_frame.h"
-#endif
-#if PY_VERSION_HEX >= 0x030e0000
-#include "internal/pycore_interpframe.h"
-#endif
-
-#define SHOW(name, type, member) printf("%s %zu\n", #name, offsetof(type, member))
 
 static void show_code(void)
 {

@@ -21,6 +21,14 @@ def table(run: harness.Run) -> dict[tuple[str, ...], int]:
     return {tuple(row[:-1]): int(row[-1]) for row in rows}
 
 
+def by_function(run: harness.Run) -> dict[str, int]:
+    """{the first key of an aggregation: count}"""
+    return {keys[0]: count for keys, count in table(run).items()}
+
+
+# A program that calls a function again and again, once it has printed a line
+PAUSES = "import sys, time\ndef here(): time.sleep(0.01)\nprint('ready', flush=True)\nwhile True: here()\n"
+
 TASKS = (
     'python$target:::task-* /copyinstr(arg1) != "Task-1"/ { @[probename, copyinstr(arg2)] = count(); }'
     ' python$target:::task-suspend /copyinstr(arg2) == "pauses" || copyinstr(arg2) == "waits_for"/'

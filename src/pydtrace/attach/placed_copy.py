@@ -14,8 +14,9 @@ import secrets
 import stat
 
 from pydtrace import _tracer
+from pydtrace.process.proc_status import read_status
 
-from .refusal import NotAttached, read_status
+from .refusal import NotAttached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

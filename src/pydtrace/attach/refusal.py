@@ -7,6 +7,12 @@ import os
 import time
 
 from pydtrace.process.identity import is_alive, read_comm
+from pydtrace.process.proc_status import (
+    effective_capabilities,
+    read_ptrace_scope,
+    read_status,
+    read_tracer,
+)
 from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -23,16 +29,6 @@ class NotAttached(Exception):
         super().__init__(append_hint(escape_for_terminal(message), hint))
 
 
-def read_status(pid: int | str) -> dict[str, str]:
-    """The lines of /proc/PID/status; {} where they cannot be read."""
-    try:
-        with open(f"/proc/{pid}/status", errors="replace") as file:
-            lines = [line.partition(":") for line in file]
-    except OSError:
-        return {}
-    return {name: value.strip() for name, _, value in lines}
-
-
 def check_state(pid: int) -> None:
     """Raises NotAttached if the process has ended, is stopped, or has another tracer."""
     status = read_status(pid)
@@ -41,8 +37,7 @@ def check_state(pid: int) -> None:
     end = time.monotonic() + _MOMENT
     while is_traced_by_pyusdt(pid) and time.monotonic() < end:
         time.sleep(_POLL)
-    tracer = read_status(pid).get("TracerPid", "0")
-    if tracer != "0":
+    if tracer := read_tracer(pid):
         raise make_traced_refusal(pid, tracer)
     if pid == os.getpid():
         raise NotAttached(f"process {pid} is this tracer")
@@ -59,17 +54,14 @@ def check_state(pid: int) -> None:
 
 def is_traced_by_pyusdt(pid: int) -> bool:
     """Another attach, or a look at the stacks: it ends by itself."""
-    tracer = read_status(pid).get("TracerPid", "0")
-    return tracer.isdigit() and tracer != "0" and read_comm(int(tracer)) in _OWN_CHILDREN
+    tracer = read_tracer(pid)
+    return tracer != 0 and read_comm(tracer) in _OWN_CHILDREN
 
 
-def is_traced(pid: int) -> bool:
-    return read_status(pid).get("TracerPid", "0") != "0"
-
-
-def make_traced_refusal(pid: int, tracer: str | None = None) -> NotAttached:
-    tracer = tracer or read_status(pid).get("TracerPid", "0")
-    name = read_comm(int(tracer)) if tracer.isdigit() and tracer != "0" else ""
+def make_traced_refusal(pid: int, tracer: int = 0) -> NotAttached:
+    """tracer: if it is known."""
+    tracer = tracer or read_tracer(pid)
+    name = read_comm(tracer) if tracer else ""
     by = f"process {tracer} ({name})" if name else "another process"
     return NotAttached(
         f"process {pid} is traced by {by}, and Linux lets only one process do that",
@@ -79,7 +71,7 @@ def make_traced_refusal(pid: int, tracer: str | None = None) -> NotAttached:
 
 def make_forbidden_refusal(pid: int) -> NotAttached:
     """Linux has refused: what keeps this user from it."""
-    if (tracer := read_status(pid).get("TracerPid", "0")) != "0":
+    if tracer := read_tracer(pid):
         return make_traced_refusal(pid, tracer)
     return NotAttached(*_explain_forbidden(f"process {pid}: no right to trace it", pid))
 
@@ -87,7 +79,8 @@ def make_forbidden_refusal(pid: int) -> NotAttached:
 def _explain_forbidden(start: str, pid: int) -> tuple[str, str]:
     """(message, hint)"""
     ours, theirs = read_status("self"), read_status(pid)
-    if _uids(theirs) - {str(os.geteuid())} and not _can_trace_others(ours):
+    may_trace_others = bool(effective_capabilities() >> _CAP_SYS_PTRACE & 1)
+    if _uids(theirs) - {str(os.geteuid())} and not may_trace_others:
         owner = theirs.get("Uid", "?").split()[0]
         return (
             f"{start}: it is of user {owner}, and this is user {os.geteuid()}",
@@ -98,13 +91,13 @@ def _explain_forbidden(start: str, pid: int) -> tuple[str, str]:
             f"{start}: it is in another user namespace",
             "attach from inside of the container, or as root",
         )
-    scope = _read_scope()
+    scope = read_ptrace_scope()
     if scope == 3:
         return (
             f"{start}: kernel.yama.ptrace_scope is 3",
             "it stays so until the machine starts again",
         )
-    if scope and not _can_trace_others(ours):
+    if scope and not may_trace_others:
         return (
             f"{start}: kernel.yama.ptrace_scope is {scope}",
             "be root, or: sysctl kernel.yama.ptrace_scope=0",
@@ -114,7 +107,7 @@ def _explain_forbidden(start: str, pid: int) -> tuple[str, str]:
             f"{start}: a seccomp filter of this process forbids ptrace",
             "start this container with --cap-add SYS_PTRACE",
         )
-    if not _can_trace_others(ours):
+    if not may_trace_others:
         return (
             f"{start}: it has more rights than this user, or has forbidden it (PR_SET_DUMPABLE)",
             "be root",
@@ -129,26 +122,11 @@ def _uids(status: dict[str, str]) -> set[str]:
     return set(status.get("Uid", "").split())
 
 
-def _can_trace_others(status: dict[str, str]) -> bool:
-    try:
-        return bool(int(status.get("CapEff", "0"), 16) >> _CAP_SYS_PTRACE & 1)
-    except ValueError:
-        return False
-
-
 def _has_other_users(pid: int) -> bool:
     try:
         return os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user")
     except OSError:
         return False
-
-
-def _read_scope() -> int:
-    try:
-        with open("/proc/sys/kernel/yama/ptrace_scope") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 0
 
 
 def make_stop_refusal(pid: int, number: int) -> NotAttached:

@@ -14,7 +14,8 @@ import time
 from pydtrace import _tracer
 from pydtrace.process import maps
 from pydtrace.process.identity import is_alive
-from pydtrace.process.proc_threads import read_kernel_threads
+from pydtrace.process.proc_status import read_tracer
+from pydtrace.process.proc_threads import read_inner_pid, read_kernel_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_modules import RemoteModules
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
@@ -24,11 +25,9 @@ from . import statement as statements
 from .refusal import (
     NotAttached,
     check_state,
-    is_traced,
     is_traced_by_pyusdt,
     make_forbidden_refusal,
     make_stop_refusal,
-    read_status,
 )
 from .statement import Statement
 from .text_slots import find_slots, is_free
@@ -48,15 +47,6 @@ _POLL, _FIRST_MEND, _MEND = 0.005, 0.05, 0.5  # s
 _RUNNING = 2.0  # s, for which what has left the ring and not reported yet is waited for
 
 
-class Stops:
-    """How often, and how long, the threads of the process stood.  Seconds."""
-
-    def __init__(self) -> None:
-        self.each: list[float] = []
-        self.late: list[tuple[int, str]] = []  # what did not stop in time, and its state
-        self.threads = 0
-
-
 class Target:
     """A CPython whose memory was looked at, with all that an entry needs.  NotAttached."""
 
@@ -73,7 +63,7 @@ class Target:
                 f"process {pid} is CPython 3.{self.minor}, and 3.{OLDEST} is the oldest that can be attached to"
             )
         self.has_gil = self.python.layout["object_type"] == 8  # else an object begins with more
-        self.inner_pid = int((read_status(pid).get("NSpid") or str(pid)).split()[-1])
+        self.inner_pid = read_inner_pid(pid)
         self._check_version()
         function = self._find_function()
         try:
@@ -86,7 +76,6 @@ class Target:
             )
         except OSError as error:
             raise make_stop_refusal(pid, error.errno or 0) from None
-        self.stops = Stops()
 
     def _find_function(self) -> int:
         """The address of what runs a text, in the file that the interpreter is in."""
@@ -175,7 +164,9 @@ class Target:
                     return
                 texts = [each for each in texts if self.entry.slots[each[0]] != self.entry.slot]
                 error = errno.EAGAIN
-            if error == errno.EBUSY and (is_traced_by_pyusdt(self.pid) or not is_traced(self.pid)):
+            if error == errno.EBUSY and (
+                is_traced_by_pyusdt(self.pid) or not read_tracer(self.pid)
+            ):
                 error = errno.EAGAIN
             if error == errno.EAGAIN or result in (_tracer.RING_LOCKED, _tracer.RING_FULL):
                 time.sleep(_PUT_PAUSE)
@@ -200,19 +191,13 @@ class Target:
     ) -> tuple[int, int, str]:
         """put, mend or withdraw.  limit: milliseconds in which all threads have to stop."""
         try:
-            error, result, misfit, threads, stood, self._late = getattr(self.entry, what)(
-                limit, *arguments
-            )
+            error, result, misfit, *_ = getattr(self.entry, what)(limit, *arguments)
         except OSError as failed:
             if failed.errno == errno.EINTR:  # the kernel's timer: the machine was too busy
                 return errno.EINTR, 0, ""
             raise NotAttached(
                 f"process {self.pid}: no child process can be started for it: {failed.strerror}"
             ) from None
-        self.stops.each.append(stood)
-        if self._late[0]:
-            self.stops.late.append(self._late)
-        self.stops.threads = max(threads, self.stops.threads)
         return error, result, misfit
 
     def _make_ring_refusal(self, result: int, misfit: str) -> NotAttached:
@@ -284,7 +269,7 @@ class Target:
                     raise make_stop_refusal(self.pid, error)
             elif time.monotonic() > gone_at + _RUNNING:
                 raise NotAttached(
-                    f"process {self.pid} has run the statement, which could not start a thread (no memory, a limit of threads, no /proc), or its child took it"
+                    f"process {self.pid} has run the statement, which could not start a thread (no memory, no free descriptor, a limit of threads, no /proc, an audit hook), or its child took it"
                 )
             time.sleep(_POLL)
         raise NotAttached(

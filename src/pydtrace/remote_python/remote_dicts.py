@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from .managed_dict import VALUES_HEAD, find_managed_dict
 from .object_layout import ObjectLayout
 from .remote_types import INLINE_VALUES, INT, MANAGED_DICT, RemoteType
 
@@ -21,7 +22,6 @@ _SCANNED = 1 << 13
 _ROWS = 64  # that are read at once
 _LARGEST = 40  # bits of a table's size
 _GENERAL = 0  # dk_kind: entries have hashes
-_VALUES_HEAD = 8  # bytes before an instance's values, from 3.13 on
 
 
 class RemoteDicts:
@@ -44,7 +44,7 @@ class RemoteDicts:
         values = self._memory.read_word(address + self._values)
         keys = self._memory.read_word(address + self._keys)
         if values and self._objects.minor >= 13:
-            values += _VALUES_HEAD
+            values += VALUES_HEAD
         return self._iter_keys(keys, values)
 
     def _iter_keys(self, keys: int, values: int) -> Iterator[tuple[int, int]]:
@@ -117,20 +117,8 @@ class RemoteDicts:
         return address + (size + 7 & ~7) + kind.dictoffset
 
     def _iter_managed(self, address: int, kind: RemoteType) -> Iterator[tuple[int, int]]:
-        memory, minor = self._memory, self._objects.minor
-        if minor == 11:
-            values, own = memory.read_word(address - 32), memory.read_word(address - 24)
-        elif minor == 12:
-            either = memory.read_word(address - 24)
-            values, own = (either + 1, 0) if either & 1 else (0, either)
-        else:
-            values = own = 0
-            if kind.flags & INLINE_VALUES:
-                inline = address + kind.basicsize
-                if memory.read(inline + 3, 1) == b"\1":
-                    values = inline + _VALUES_HEAD
-            if not values:
-                own = memory.read_word(address - (8 if self._objects.is_free_threaded else 24))
+        inline = kind.basicsize if kind.flags & INLINE_VALUES else 0
+        values, own = find_managed_dict(self._memory, self._objects, address, inline)
         if values:
             return self._iter_keys(kind.keys, values)
         return self.iter_entries(own) if own else iter(())

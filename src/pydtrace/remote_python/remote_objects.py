@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import struct
 
+from .managed_dict import VALUES_HEAD, find_managed_dict
+from .object_layout import ObjectLayout
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .code_objects import CodeObjects
@@ -18,17 +21,8 @@ MOST = 1 << 16
 _NAME = 64  # bytes of a type's name
 _BITS = 40  # of the largest dict that is read
 _PROBES, _EMPTY = 64, -1
-_BASE = 232  # bytes from a type's name to what it is derived from
 _DEEPEST = 16  # types
-_HASHED = 14  # from 3.14 on a tuple keeps its hash
 _ATTRIBUTES = 256  # of an instance that are looked at
-_SHARED_KEYS = {
-    11: 848,
-    12: 856,
-    13: 856,
-    14: 856,
-    15: 864,
-}  # bytes from a type's name to the keys that its instances share
 
 
 class RemoteObjects:
@@ -37,7 +31,7 @@ class RemoteObjects:
     def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._codes, self._layout = python, codes, python.layout
         self._memory, self.word = python.memory, python.read_word
-        self._head = self._layout["object_type"] + 8  # bytes that every object begins with
+        self._objects = ObjectLayout(python.layout)
 
     def read_type_name(self, address: int) -> str:
         """As C has it: "_asyncio.Task"."""
@@ -56,7 +50,7 @@ class RemoteObjects:
         for _ in range(_DEEPEST):
             if not kind or self._read_name_of_type(kind) == name:
                 return bool(kind)
-            kind = self.word(kind + self._layout["type_name"] + _BASE)
+            kind = self.word(kind + self._objects.type_base)
         return False
 
     def read_int(self, address: int, size: int) -> int:
@@ -69,8 +63,7 @@ class RemoteObjects:
 
     def read_pair(self, address: int) -> tuple[int, int]:
         """What a tuple begins with, twice."""
-        begin = self._head + (16 if self._layout["minor"] >= _HASHED else 8)
-        return struct.unpack("=QQ", self._memory.read(address + begin, 16))
+        return struct.unpack("=QQ", self._memory.read(address + self._objects.tuple_items, 16))
 
     # --- dicts ------------------------------------------------------------------------
 
@@ -96,7 +89,7 @@ class RemoteObjects:
 
     def read_dict_size(self, address: int) -> int:
         """How many keys a dict has."""
-        return self.word(address + self._head)
+        return self.word(address + self._objects.head)
 
     def find_int_key(self, address: int, number: int) -> int:
         """The value that a dict has for a number (from 0 to 2**61 - 2, which are their own hashes), found by its hash; 0: none."""
@@ -146,7 +139,7 @@ class RemoteObjects:
         raise LookupError(name)
 
     def find_module_member(self, module: int, name: str) -> int:
-        return self.find_text_key(self.word(module + self._head), name)
+        return self.find_text_key(self.word(module + self._objects.head), name)
 
     # --- sets, instances --------------------------------------------------------------
 
@@ -178,24 +171,13 @@ class RemoteObjects:
 
     def _find_storage(self, address: int) -> tuple[int, int, int]:
         """(the keys, where the values are, 0) of an instance whose class shares the keys; (0, 0, its dict) of another."""
-        minor, kind = self._layout["minor"], self.word(address + self._layout["object_type"])
-        if minor <= 10:
-            return self._find_dict_storage(self.word(address + self._head))
-        if minor == 11:
-            values, own = self.word(address - 32), self.word(address - 24)
-        elif minor == 12:
-            either = self.word(address - 24)
-            values, own = (either + 1, 0) if either & 1 else (0, either)
-        else:
-            inline = address + self.word(kind + self._head + 16) % (1 << 20)
-            is_valid = self._memory.read(inline, 4)[3] == 1
-            values, own = (
-                (inline + 8, 0)
-                if is_valid
-                else (0, self.word(address - (24 if self._head == 16 else 8)))
-            )
+        objects, kind = self._objects, self.word(address + self._layout["object_type"])
+        if objects.minor <= 10:
+            return self._find_dict_storage(self.word(address + objects.head))
+        inline = self.word(kind + objects.type_basicsize) % (1 << 20) if objects.minor >= 13 else 0
+        values, own = find_managed_dict(self._memory, objects, address, inline)
         if values:
-            return self.word(kind + self._layout["type_name"] + _SHARED_KEYS[minor]), values, 0
+            return self.word(kind + objects.type_keys), values, 0
         return self._find_dict_storage(own)
 
     def _find_dict_storage(self, own: int) -> tuple[int, int, int]:
@@ -203,7 +185,11 @@ class RemoteObjects:
         values = self.word(own + self._layout["dict_values"])
         if not values:
             return 0, 0, own
-        return self._keys_address(own), values + (8 if self._layout["minor"] >= 13 else 0), 0
+        return (
+            self._keys_address(own),
+            values + (VALUES_HEAD if self._objects.minor >= 13 else 0),
+            0,
+        )
 
     def _is_text(self, address: int, text: str) -> bool:
         try:

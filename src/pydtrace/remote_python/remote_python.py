@@ -16,6 +16,7 @@ import struct
 from pydtrace import _tracer
 from pydtrace.process import maps
 from pydtrace.process.identity import is_alive
+from pydtrace.process.proc_status import read_ptrace_scope
 from pydtrace.symbols import elf
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -77,11 +78,7 @@ def make_read_error(pid: int, error: OSError) -> StackReadError:
 
 def explain_forbidden(pid: int) -> str:
     """Why this user may not read a process's memory, and what to do."""
-    try:
-        with open("/proc/sys/kernel/yama/ptrace_scope") as file:
-            scope = int(file.read())
-    except (OSError, ValueError):
-        scope = 0
+    scope = read_ptrace_scope()
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
     except OSError:

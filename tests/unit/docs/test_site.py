@@ -36,28 +36,34 @@ def copy(tmp_path):
     return tmp_path
 
 
-def test_every_page_is_on_the_site_and_can_be_searched(tmp_path):
-    done = build_site(ROOT, tmp_path)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site of docs/ as it is."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build_site(ROOT, folder)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_page_is_on_the_site_and_can_be_searched(site):
     pages = {
         str(path.relative_to(Path(ROOT, "docs")).with_suffix(".html"))
         for path in Path(ROOT, "docs").rglob("*.md")
     }
     assert len(pages) > 30
     for page in pages:
-        assert (tmp_path / page.replace("README", "index")).exists(), page
-    found = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+        assert (site / page.replace("README", "index")).exists(), page
+    found = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     assert {entry["location"].split("#")[0] for entry in found} >= {
         page.replace("README", "index") for page in pages
     }
-    start = (tmp_path / "index.html").read_text()
+    start = (site / "index.html").read_text()
     assert [tab for tab in HOOKS["TABS"] if not re.search(rf">\s*{tab}\s*<", start)] == []
 
 
-def test_code_and_lists_are_what_they_are_on_github(tmp_path):
+def test_code_and_lists_are_what_they_are_on_github(site):
     """A fence or list that Python-Markdown does not know would be text."""
-    assert build_site(ROOT, tmp_path).returncode == 0
-    for page in tmp_path.rglob("*.html"):
+    for page in site.rglob("*.html"):
         text = re.sub(r"<(pre|code).*?</\1>", "", page.read_text(), flags=re.DOTALL)
         assert "```" not in text, page
         assert not re.search(r"^(?:<p>.*\n)?- \w", text, re.MULTILINE), page

@@ -19,7 +19,8 @@ import subprocess
 import sys
 
 from pydtrace.engine import EngineError
-from pydtrace.engine.kernel.kernel_errors import CAPABILITIES, effective_capabilities
+from pydtrace.engine.kernel.kernel_errors import CAPABILITIES
+from pydtrace.process.proc_status import effective_capabilities
 from pydtrace.symbols import elf
 
 _WATCHER = "pyusdt-watch"  # the thread, as c/target/watcher.c names it

@@ -53,7 +53,8 @@ def installed_names() -> list[str]:
 def find_example(name: str) -> str | None:
     """The name of an example that the user named: in full, without .py, or with the folder examples/ or scripts/ in front."""
     plain = name.removeprefix("examples/").removeprefix("scripts/")
-    return next((each for each in (plain, f"{plain}.py") if each in installed_names()), None)
+    names = installed_names()
+    return next((each for each in (plain, f"{plain}.py") if each in names), None)
 
 
 def example_text(name: str) -> str:

@@ -93,10 +93,12 @@ def tag_text(tag: str) -> str:
 def _plain_text(source: str) -> str:
     text = re.sub(r"(?ms)^<!--.*?-->\n\n?", "", source)
     text = re.sub(r"!\[[^]]*\]\([^)]*\)\n*", "", text)
-    return re.sub(r"\[([^]]+)\]\(([^)]*)\)", _plain_link, text)
+    pages = {os.path.basename(page) for page in page_names()}
+    return re.sub(r"\[([^]]+)\]\(([^)]*)\)", lambda link: _plain_link(link, pages), text)
 
 
-def _plain_link(link: re.Match[str]) -> str:
+def _plain_link(link: re.Match[str], pages: set[str]) -> str:
+    """pages: the names of all, without their folders."""
     words, target = link[1], link[2].partition("#")[0]
     if target.startswith(("http:", "https:")):
         return f"{words} ({target})"
@@ -104,8 +106,7 @@ def _plain_link(link: re.Match[str]) -> str:
     if not name.endswith(".md") or words.startswith("pyusdt help ") or "internals/" in target:
         return words
     topic = name.removesuffix(".md")
-    known = any(page.endswith(f"/{topic}") for page in page_names())
-    if not known:
+    if topic not in pages:
         return words
     command = f"pyusdt help {topic}"
     return command if words in (name, topic) else f"{words} ({command})"

@@ -15,6 +15,7 @@ import re
 from pydtrace.bpf.helpers import FIRST_PYUSDT_HELPER
 from pydtrace.bpf.insn import PSEUDO_CALL, call
 from pydtrace.engine import EngineError, no_such_process
+from pydtrace.process.proc_status import effective_capabilities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,12 +64,6 @@ def check_sysfs() -> None:
         raise EngineError(
             "the kernel engine reads /sys, which is not mounted here: mount -t sysfs sysfs /sys"
         )
-
-
-def effective_capabilities() -> int:
-    """The effective capabilities of this process, as a bit mask."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
 
 
 def missing_capabilities(step: str) -> list[str]:
