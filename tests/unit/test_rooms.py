@@ -111,6 +111,7 @@ PYTHON = {
         "pydtrace.untrusted",
         "pydtrace.unwind",
     ),
+    "pydtrace.differences": ("pydtrace.profile", "pydtrace.untrusted"),
     "pydtrace.engine": (
         "pydtrace._tracer",
         "pydtrace.aggregation",
@@ -229,6 +230,7 @@ PYTHON = {
         "pydtrace.attach",
         "pydtrace.cli.parsing",
         "pydtrace.debug_log",
+        "pydtrace.differences",
         "pydtrace.dlang",
         "pydtrace.driver",
         "pydtrace.engine",

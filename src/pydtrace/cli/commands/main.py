@@ -20,7 +20,7 @@ from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.suggestions import append_hint, did_you_mean
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from . import stack_options
+from . import diff_options, stack_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,6 +207,18 @@ def profile_command(options: Namespace) -> int:
     except OSError as error:
         raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
     return profile.exit_status(found.exit_status)
+
+
+def diff_command(options: Namespace) -> int:
+    from . import diff
+
+    try:
+        write_stdout(diff.compare_files(options))
+    except diff.NotCompared as error:
+        raise Failure(escape_for_terminal(str(error))) from None
+    except OSError as error:
+        raise Failure(escape_for_terminal(f"{error.filename}: {error.strerror}")) from None
+    return 0
 
 
 def top_command(options: Namespace) -> int:
@@ -616,6 +628,11 @@ COMMANDS = {
         profile_command,
         stack_options.add_profile_options,
         "which functions a Python program spends its time in",
+    ),
+    "diff": Command(
+        diff_command,
+        diff_options.add_diff_options,
+        "what differs between two profiles, or two runs' aggregations",
     ),
     "scripts": Command(
         scripts_command,
