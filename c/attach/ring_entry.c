@@ -168,18 +168,25 @@ static enum pyusdt_ring_result verify(const struct pyusdt_ring_target *target, s
 {
     const struct pyusdt_python_layout *layout = &target->layout;
     uint64_t finalizing;
-    int32_t is_ending;
+    int32_t is_ending, is_ready;
     bool held = false;
 
     *misfit = layout->ring_entries ? PYUSDT_MISFIT_NONE : PYUSDT_MISFIT_TABLE;
+    if (!*misfit &&
+        (!read_word(target, target->runtime + layout->runtime_main, &ring->interp) ||
+         !read_word(target, target->runtime + layout->runtime_finalizing, &finalizing) ||
+         !read_int(target, target->runtime + layout->runtime_initialized, &is_ready)))
+        *misfit = PYUSDT_MISFIT_MEMORY;
+    if (!*misfit && ring->interp == 0 && !is_ready)
+        return PYUSDT_RING_STARTING;
     if (!*misfit)
         *misfit = verify_interpreter(target, ring);
-    if (!*misfit &&
-        (!read_word(target, target->runtime + layout->runtime_finalizing, &finalizing) ||
-         !read_int(target, ring->interp + layout->interp_finalizing, &is_ending)))
+    if (!*misfit && !read_int(target, ring->interp + layout->interp_finalizing, &is_ending))
         *misfit = PYUSDT_MISFIT_MEMORY;
     if (!*misfit && (finalizing != 0 || is_ending != 0))
         return PYUSDT_RING_FINALIZING;
+    if (!*misfit && !is_ready)
+        return PYUSDT_RING_STARTING;
     if (!*misfit)
         *misfit = verify_threads(target, ring);
     if (!*misfit)

@@ -59,6 +59,7 @@ enum pyusdt_ring_result {
     PYUSDT_RING_LOCKED,     /* a thread has the ring's lock: again, soon */
     PYUSDT_RING_FULL,       /* again, soon */
     PYUSDT_RING_NO_SLOT,    /* the slot is not free */
+    PYUSDT_RING_STARTING,   /* the interpreter is not ready yet: again, soon */
     PYUSDT_RING_FINALIZING, /* the interpreter ends */
     PYUSDT_RING_MISFIT,
     PYUSDT_RING_GONE,   /* there is no entry of ours */

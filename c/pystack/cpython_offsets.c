@@ -47,6 +47,7 @@ static const struct pyusdt_python_layout known[] = {
      .generator_frame = 16,
      OLD_OBJECTS,
      OLD_TEXTS,
+     .runtime_initialized = 12,
      .runtime_finalizing = 16,
      .runtime_main = 40,
      .runtime_main_thread = 72,
@@ -81,6 +82,7 @@ static const struct pyusdt_python_layout known[] = {
      .generator_frame = 16,
      OLD_OBJECTS,
      OLD_TEXTS,
+     .runtime_initialized = 12,
      .runtime_finalizing = 16,
      .runtime_main = 40,
      .runtime_main_thread = 72,
@@ -121,6 +123,7 @@ static const struct pyusdt_python_layout known[] = {
      .generator_frame = 80,
      OLD_OBJECTS,
      OLD_TEXTS,
+     .runtime_initialized = 16,
      .runtime_finalizing = 24,
      .runtime_main = 48,
      .runtime_main_thread = 80,
@@ -161,6 +164,7 @@ static const struct pyusdt_python_layout known[] = {
      OLD_OBJECTS,
      .unicode_ascii_data = 40,
      .unicode_data = 56,
+     .runtime_initialized = 16,
      .runtime_finalizing = 24,
      .runtime_main = 48,
      .runtime_main_thread = 64,
@@ -279,6 +283,7 @@ static void fill_objects(struct pyusdt_python_layout *layout)
 /* Nor are these among the words.  They are the same in builds with and without the GIL. */
 static void fill_ring(struct pyusdt_python_layout *layout)
 {
+    layout->runtime_initialized = layout->runtime_finalizing - 8;
     layout->runtime_main = layout->runtime_interpreters + 8;
     layout->runtime_main_thread = layout->runtime_interpreters + 24;
     layout->interp_finalizing = layout->interp_id + (layout->minor == 13 ? 48 : 40);

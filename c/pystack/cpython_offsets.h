@@ -69,6 +69,7 @@
     FIELD(weakref_object) \
     FIELD(generator_frame)     /* up to 3.10 a pointer to it, then the frame itself */ \
     FIELD(task_coro)           /* of asyncio's Task; from 3.14 on its module has the offset */ \
+    FIELD(runtime_initialized) /* an int: the interpreter is ready to run a program */ \
     FIELD(runtime_finalizing)  /* pointer to the thread that ends the interpreter */ \
     FIELD(runtime_main)        /* pointer to the main interpreter */ \
     FIELD(runtime_main_thread) /* pthread_self() of the main thread */ \

@@ -134,6 +134,7 @@ static void show_pending_calls(void)
     typedef struct _pending_calls Ring;
     Ring *ring = NULL;
 
+    SHOW(runtime_initialized, Runtime, initialized);
     SHOW(runtime_finalizing, Runtime, _finalizing);
     SHOW(runtime_main, Runtime, interpreters.main);
     SHOW(runtime_main_thread, Runtime, main_thread);

@@ -29,6 +29,10 @@ class NotAttached(Exception):
         super().__init__(append_hint(escape_for_terminal(message), hint))
 
 
+class NoPython(NotAttached):
+    """There is no CPython in the process, or nothing was brought into it: nothing is to be done."""
+
+
 def check_state(pid: int) -> None:
     """Raises NotAttached if the process has ended, is stopped, or has another tracer."""
     status = read_status(pid)

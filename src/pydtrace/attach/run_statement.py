@@ -18,11 +18,12 @@ from pydtrace.process.proc_status import read_tracer
 from pydtrace.process.proc_threads import read_inner_pid, read_kernel_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_modules import RemoteModules
-from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from pydtrace.remote_python.remote_python import PythonNotFound, RemotePython, StackReadError
 from pydtrace.symbols import elf
 
 from . import statement as statements
 from .refusal import (
+    NoPython,
     NotAttached,
     check_state,
     is_traced_by_pyusdt,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 OLDEST = 10  # minor version
 _FUNCTION, _OF_DEBUG_BUILD = "PyRun_SimpleString", "_Py_NegativeRefcount"
-_PUT_TRIES, _PUT_PAUSE = 60, 0.002  # s
+_PUT_TRIES, _PUT_PAUSE, _START_PAUSE = 60, 0.002, 0.02  # s
 _LIMIT_TRIES, _STOP_LIMITS = (
     20,
     (10, 30, 100),
@@ -55,6 +56,8 @@ class Target:
         self.pid = pid
         try:
             self.python = RemotePython(pid)
+        except PythonNotFound as error:
+            raise NoPython(str(error)) from None
         except StackReadError as error:
             raise NotAttached(str(error)) from None
         self.minor = int(self.python.layout["minor"])
@@ -130,14 +133,14 @@ class Target:
     def run(self, statement: Statement, timeout: float) -> None:
         """Returns once the statement is done.  timeout: seconds for which the process may take to begin, and then again to end."""
         with _open_memory(self.pid) as memory:
-            self._put(statement)
+            self._put(statement, timeout)
             try:
                 self._await_begin(timeout)
                 self._await_end(timeout)
             finally:
                 self._clear_slot(memory)
 
-    def _put(self, statement: Statement) -> None:
+    def _put(self, statement: Statement, timeout: float) -> None:
         texts = []
         for number, slot in enumerate(self.entry.slots):
             if not is_free(self.python, slot):
@@ -151,12 +154,18 @@ class Target:
         if not texts:
             raise self._make_ring_refusal(_tracer.RING_NO_SLOT, "")
         error = result = 0
-        for i in range(_PUT_TRIES):
-            limit = _STOP_LIMITS[min(i // _LIMIT_TRIES, len(_STOP_LIMITS) - 1)]
+        end = time.monotonic() + timeout
+        tries = 0
+        while tries < _PUT_TRIES:
+            limit = _STOP_LIMITS[min(tries // _LIMIT_TRIES, len(_STOP_LIMITS) - 1)]
             for number, text in texts:
                 error, result, misfit = self._change("put", number, text, limit=limit)
                 if error or result != _tracer.RING_NO_SLOT:
                     break
+            if not error and result == _tracer.RING_STARTING and time.monotonic() < end:
+                time.sleep(_START_PAUSE)
+                continue
+            tries += 1
             if not error and result == _tracer.RING_DONE:
                 return
             if error == errno.EINTR:
@@ -201,6 +210,8 @@ class Target:
         return error, result, misfit
 
     def _make_ring_refusal(self, result: int, misfit: str) -> NotAttached:
+        if result == _tracer.RING_STARTING:
+            return NotAttached(f"process {self.pid}: its Python is not ready yet", "try again")
         if result == _tracer.RING_FINALIZING:
             return NotAttached(f"process {self.pid}: its Python is ending")
         if result == _tracer.RING_MISFIT:

@@ -154,12 +154,12 @@ def _read_syscall(folder: str, names: Mapping[int, str]) -> str | None:
 def list_children(pid: int) -> list[int]:
     """The processes that a process has started and that run."""
     found: list[int] = []
-    try:
-        for task in os.listdir(f"/proc/{pid}/task"):
+    for task in list_thread_ids(pid):
+        try:
             with open(f"/proc/{pid}/task/{task}/children") as file:
                 found += map(int, file.read().split())
-    except (OSError, ValueError):
-        pass
+        except (OSError, ValueError):  # the thread has ended
+            pass
     return found
 
 

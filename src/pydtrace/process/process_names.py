@@ -39,7 +39,7 @@ def list_named() -> list[tuple[int, str]]:
 def display_name(pid: int) -> str:
     """A process as a table shows it: of a Python with its script or module, since a host has many of them."""
     kernels = read_name(pid)
-    script = _script_name(pid)[:_SCRIPT] if kernels.startswith("python") else ""
+    script = _python_script(pid, kernels)[:_SCRIPT]
     return f"{kernels} {script}" if script else kernels
 
 
@@ -75,6 +75,18 @@ def find_pids(part: str) -> list[int]:
     return [pid for pid, called in processes if kept in called] or [
         pid for pid, _ in processes if part in _script_name(pid)
     ]
+
+
+def find_named(name: str) -> list[int]:
+    """The ids of the processes that the kernel, or a Python's script, calls exactly so; without this process."""
+    kept = os.fsdecode(os.fsencode(name)[:_KEPT])
+    return [
+        pid for pid, called in list_named() if called == kept or name == _python_script(pid, called)
+    ]
+
+
+def _python_script(pid: int, called: str) -> str:
+    return _script_name(pid) if called.startswith("python") else ""
 
 
 def _name_matches(text: str) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import os
 
 from pydtrace.attach.placed_copy import can_read, place_copy
-from pydtrace.attach.refusal import NotAttached
+from pydtrace.attach.refusal import NoPython, NotAttached
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
 from pydtrace.engine.embedded.young_processes import has_python_provider
@@ -67,7 +67,7 @@ def detach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, if_unused: bool = 
     with _watching(pid, timeout):
         target = Target(pid)
         if not has_attachment(pid, target.python):
-            raise NotAttached(f"process {pid}: nothing was brought into it")
+            raise NoPython(f"process {pid}: nothing was brought into it")
         target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
+    from .attach_choice import Words
     from .doctor import Finding
     from .list_command import ListedProbe
 
@@ -331,28 +332,37 @@ def stub_command(options: Namespace) -> int:
 
 
 def attach_command(options: Namespace) -> int:
-    from . import attach
+    from . import attach, attach_choice
 
-    return _for_each_process(options.pid, lambda pid: attach.attach_provider(pid, options.timeout))
+    return _act_on_processes(
+        options, lambda pid: attach.attach_provider(pid, options.timeout), attach_choice.ATTACH
+    )
 
 
 def detach_command(options: Namespace) -> int:
-    from . import attach
+    from . import attach, attach_choice
 
-    return _for_each_process(options.pid, lambda pid: attach.detach_provider(pid, options.timeout))
+    return _act_on_processes(
+        options, lambda pid: attach.detach_provider(pid, options.timeout), attach_choice.DETACH
+    )
 
 
-def _for_each_process(pids: list[int], act: Callable[[int], object]) -> int:
+def _act_on_processes(options: Namespace, act: Callable[[int], object], words: Words) -> int:
     """The exit status: 1 if one of them failed; the others are done all the same."""
     from pydtrace.attach.refusal import NotAttached
 
+    from .attach_choice import Choice, check_options
+
+    if wrong := check_options(options):
+        print(f"{PROGRAM}: error: {wrong}", file=sys.stderr)
+        return 2
     status = 0
-    for pid in pids:
-        try:
-            act(pid)
-        except NotAttached as error:
+    try:
+        for error in Choice(options).act_on_each(act, words):
             print(f"{PROGRAM}: {error}", file=sys.stderr)
             status = 1
+    except NotAttached as error:
+        raise Failure(error) from None
     return status
 
 
@@ -463,13 +473,23 @@ def _parse_timeout(text: str) -> float:
     return seconds
 
 
-def _add_attach_arguments(each: ArgumentParser) -> None:
+def _add_detach_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "pid",
         type=parse_pid,
-        nargs="+",
+        nargs="*",
         metavar="PID",
         help="Python processes, with pyusdt in them or not",
+    )
+    each.add_argument(
+        "--subprocesses",
+        action="store_true",
+        help="with the Pythons among their descendants",
+    )
+    each.add_argument(
+        "--cgroup",
+        metavar="PATH|ID",
+        help="the Pythons of a control group: its path, a systemd unit, a container's id",
     )
     each.add_argument(
         "--timeout",
@@ -477,6 +497,15 @@ def _add_attach_arguments(each: ArgumentParser) -> None:
         default=5.0,
         metavar="SECONDS",
         help="within which it has to run Python code: 5 (0.1 to 3600)",
+    )
+
+
+def _add_attach_arguments(each: ArgumentParser) -> None:
+    _add_detach_arguments(each)
+    each.add_argument(
+        "--wait",
+        metavar="NAME",
+        help="the processes of this name, or script; the first to come if there is none",
     )
 
 
@@ -616,7 +645,7 @@ COMMANDS = {
     ),
     "detach": Command(
         detach_command,
-        _add_attach_arguments,
+        _add_detach_arguments,
         "take out of processes what `pyusdt attach` or --attach has brought in",
     ),
     "dump": Command(

@@ -1,0 +1,126 @@
+"""Processes of a control group, by its path, its last name (a systemd unit), or a container's id.
+
+- Only /proc is read: /proc/self/mountinfo names the hierarchy of a folder below /sys/fs/cgroup, /proc/PID/cgroup the groups of a process.
+- The names of control groups are untrusted: a user who owns one may name those below it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_UNIFIED = ""  # the controllers of cgroups' second version
+_IS_ID = re.compile("[0-9a-f]{12,64}")
+_IDS = re.compile(r"(?:^|[-:])([0-9a-f]{64})(?:\.scope)?$")  # in a group's name: docker-ID.scope
+
+
+class CgroupNotFound(Exception):
+    """No process is in such a group, or the name means several; the message is not escaped.  hint: what to do."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def list_cgroup_pids(name: str) -> list[int]:
+    """The processes in a group and in those below it, but this one.  Raises CgroupNotFound."""
+    if name.startswith("/"):
+        controllers, path = _find_hierarchy(os.path.normpath(f"/{name.strip('/')}"))
+        if path == "/":
+            raise CgroupNotFound(f"{name} holds every process", "name a group below it")
+        found = [
+            pid
+            for pid, groups in _list_processes()
+            if any(
+                controllers in (None, each) and f"{group}/".startswith(f"{path}/")
+                for each, group in groups
+            )
+        ]
+    elif _IS_ID.fullmatch(name):
+        found = _list_container_pids(name)
+    else:
+        found = [
+            pid
+            for pid, groups in _list_processes()
+            if any(name in group.split("/") for _, group in groups)
+        ]
+    if not found:
+        raise CgroupNotFound(
+            f"no process that this user can see is in a control group {name}",
+            "/proc/PID/cgroup has the groups of a process; a container's id: docker inspect -f '{{.Id}}' NAME",
+        )
+    return found
+
+
+def _list_container_pids(start: str) -> list[int]:
+    """start: the first digits of its id, as `docker ps` shows them."""
+    found, ids = [], set()
+    for pid, groups in _list_processes():
+        parts = {part for _, group in groups for part in group.split("/")}
+        matching = {
+            match[1]
+            for part in parts
+            if (match := _IDS.search(part)) and match[1].startswith(start)
+        }
+        if matching:
+            ids |= matching
+            found.append(pid)
+    if len(ids) > 1:
+        raise CgroupNotFound(f"{start} begins the ids of {len(ids)} containers", "give more of it")
+    return found
+
+
+def _list_processes() -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """(id, [(controllers, path)]) of each process but this one."""
+    for entry in os.listdir("/proc"):
+        if not (entry.isascii() and entry.isdecimal()) or int(entry) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{entry}/cgroup", errors="surrogateescape") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        yield (
+            int(entry),
+            [(each[1], each[2]) for line in lines if len(each := line.split(":", 2)) == 3],
+        )
+
+
+def _find_hierarchy(name: str) -> tuple[str | None, str]:
+    """(controllers, None: any; path in the hierarchy) of a folder below a mount of cgroups; else of a path as /proc/PID/cgroup has it."""
+    above = [each for each in _read_mounts() if f"{name}/".startswith(f"{each[0]}/")]
+    if not above:
+        return None, name
+    point, root, controllers = max(above, key=lambda each: len(each[0]))
+    return controllers, os.path.normpath(
+        f"/{root.strip('/')}/{name[len(point) :].strip('/')}"
+    ).replace("//", "/")
+
+
+def _read_mounts() -> list[tuple[str, str, str]]:
+    """(mount point, group at it, controllers) of each hierarchy."""
+    try:
+        with open("/proc/self/mountinfo", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        fields, _, more = line.partition(" - ")
+        root, point = fields.split()[3:5]
+        kind, _, options = more.split(None, 2)
+        if kind in ("cgroup", "cgroup2"):
+            found.append((point, root, _UNIFIED if kind == "cgroup2" else _controllers(options)))
+    return found
+
+
+def _controllers(options: str) -> str:
+    """As /proc/PID/cgroup writes them: those of the mount's options that name some."""
+    with open("/proc/self/cgroup") as file:
+        known = [line.split(":")[1] for line in file]
+    given = set(options.split(","))
+    return next((each for each in known if each and set(each.split(",")) <= given), "?")

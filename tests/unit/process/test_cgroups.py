@@ -1,0 +1,64 @@
+"""Processes by their control group: paths of both versions, systemd's units, ids of containers."""
+
+import pytest
+
+from pydtrace.process import cgroups
+
+ID, OTHER = "a1" * 32, "a1" * 31 + "b2"
+GROUPS = {
+    10: [("", "/system.slice/shop.service")],
+    11: [("", f"/system.slice/docker-{ID}.scope/init.scope"), ("pids", "/")],
+    12: [("memory", f"/docker/{OTHER}"), ("pids", "/docker")],
+    13: [("", f"/kubepods/cri-containerd:{'c3' * 32}")],
+    14: [("", "/system.slice/shop.service.d")],
+}
+
+
+@pytest.fixture(autouse=True)
+def _groups(monkeypatch):
+    monkeypatch.setattr(cgroups, "_list_processes", GROUPS.items)
+    monkeypatch.setattr(
+        cgroups,
+        "_read_mounts",
+        lambda: [
+            ("/sys/fs/cgroup", "/", ""),
+            ("/sys/fs/cgroup/memory", "/", "memory"),
+            ("/mnt/inner", "/docker", "memory"),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "pids"),
+    [
+        ("/system.slice/shop.service", [10]),
+        ("/system.slice/", [10, 11, 14]),
+        ("shop.service", [10]),
+        (ID, [11]),
+        (OTHER, [12]),
+        ("c3" * 6, [13]),
+        ("/sys/fs/cgroup/system.slice", [10, 11, 14]),
+        ("/sys/fs/cgroup/memory/docker", [12]),
+        (f"/mnt/inner/{OTHER}", [12]),
+        ("/docker", [12]),
+    ],
+)
+def test_a_group_and_those_below(name, pids):
+    assert cgroups.list_cgroup_pids(name) == pids
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("/", "holds every process"),
+        ("/sys/fs/cgroup/memory/", "holds every process"),
+        ("/sys/fs/cgroup/docker", "no process"),
+        ("shop", "no process"),
+        ("a1" * 6, "begins the ids of 2 containers"),
+        ("a1" * 5, "no process"),
+        ("..", "no process"),
+    ],
+)
+def test_what_is_no_group(name, message):
+    with pytest.raises(cgroups.CgroupNotFound, match=message):
+        cgroups.list_cgroup_pids(name)
