@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import subprocess
+import tempfile
 
 from tests.support import harness
 
@@ -31,8 +34,26 @@ class Load:
         assert self.process.wait(20) == 0
 
 
+@functools.cache
+def counted_signals() -> str:
+    """The library that counts the signals of such a program."""
+    folder = tempfile.TemporaryDirectory(prefix="counted-signals-")
+    atexit.register(folder.cleanup)
+    library = os.path.join(folder.name, "counted_signals.so")
+    subprocess.run(
+        [
+            *("gcc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-pthread", "-o", library),
+            os.path.join(harness.PROGRAMS, "counted_signals.c"),
+        ],
+        check=True,
+    )
+    return library
+
+
 @contextlib.contextmanager
-def loaded(python: str, letters: str = "", **options):
-    with harness.running([python, LOADS, letters], stdin=subprocess.PIPE, **options) as process:
+def loaded(python: str, letters: str = "", *libraries: str, **options):
+    """libraries: counted_signals(), or none."""
+    command = [python, LOADS, letters, *libraries]
+    with harness.running(command, stdin=subprocess.PIPE, **options) as process:
         assert process.stdout.readline() == "ready\n"
         yield Load(process)
