@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydtrace.aggregation.int64 import unpack_words, wrap_int64
 from pydtrace.dlang.builtins.float_aggregations import ROWS
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
-from pydtrace.erltrace_port import etf
+from pydtrace.erlang_node import etf
 from pydtrace.erltrace_port.port_session import CommandError, Session
 from pydtrace.program.float_values import float_to_bits
 from pydtrace.results import aggregation_values

@@ -23,7 +23,7 @@ _NAMES = {
         compiler_limits percentiles
     """,
     "erlang": """
-        erlang_app_providers erlang_application erlang_instrument erlang_probes erlang_vm
+        erlang_app_providers erlang_application erlang_attach erlang_instrument erlang_probes erlang_vm
     """,
     "integration": """
         alerts attach_stress bad_input command_signals docs dtrace_sites end_to_end formatter_oracle hosts

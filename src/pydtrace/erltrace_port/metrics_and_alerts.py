@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.driver.sink import Sink
 from pydtrace.engine import EngineError
+from pydtrace.erlang_node.etf import Atom
 from pydtrace.sinks.alerts.alert_receivers import QUEUE_SIZE, make_queue_receiver, open_receiver
 from pydtrace.sinks.alerts.alerts_sink import AlertsSink
-from pydtrace.sinks.erlang_terms_sink import Atom
 from pydtrace.sinks.metrics import metric_config
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ import sys
 import time
 from typing import Any
 
-from pydtrace.sinks.erlang_terms_sink import Atom
+from pydtrace.erlang_node import etf
+from pydtrace.erlang_node.etf import Atom
 
-from . import etf
 from .erlang_cluster import ErlangCluster
 from .port_session import CommandError, Session
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydtrace.aggregation.int64 import pack_words, unpack_words
 from pydtrace.driver.formatted_text import FormatRenderer
 from pydtrace.driver.sink import Sink
+from pydtrace.erlang_node.etf import Atom
 from pydtrace.program import program as p
 from pydtrace.program.fields import struct_code, value_maker
 from pydtrace.results import aggregation_values
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
     from pydtrace.program.program import AggDef, Clause, Data
 
     Contents = tuple[AggDef, list[tuple[bytes, bytes]]]
-
-
-class Atom(str):
-    """An atom of Erlang's; True and False are such, too."""
-
-    __slots__ = ()
 
 
 _HEADER = struct.Struct("=III")  # size, clause, probe

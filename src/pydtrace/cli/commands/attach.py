@@ -1,4 +1,5 @@
 """`pyusdt attach PID` and `pyusdt detach PID`: bring the provider `python` into a running process, and out of it again.
+An Erlang node gets its application (pydtrace.attach.beam_attach).
 
 - The process starts a thread that loads the package pyusdt of this installation; its modules get no new name but that.
 - If the process does not begin in time, the request is withdrawn.
@@ -10,11 +11,19 @@ from __future__ import annotations
 import hashlib
 import os
 
+from pydtrace.attach.beam_attach import (
+    BeamOptions,
+    attach_beam,
+    attach_node,
+    detach_beam,
+    detach_node,
+)
+from pydtrace.attach.beam_process import is_beam
 from pydtrace.attach.placed_copy import can_read, place_copy
 from pydtrace.attach.refusal import NoPython, NotAttached
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
-from pydtrace.engine.embedded.young_processes import has_python_provider
+from pydtrace.engine.embedded.young_processes import has_provider, has_python_provider
 from pydtrace.process.file_view import sees_same_file
 from pydtrace.process.identity import is_alive
 from pydtrace.remote_python.code_objects import CodeObjects
@@ -23,7 +32,7 @@ from pydtrace.remote_python.remote_python import RemotePython, StackReadError
 from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
 from pyusdt.vm.inject_env import START
 
-__all__ = ["NotAttached", "attach_provider", "detach_provider"]
+__all__ = ["NotAttached", "attach_node", "attach_provider", "detach_node", "detach_provider"]
 
 BEGIN_TIMEOUT = 5.0  # seconds
 _ATTACHMENT = "pyusdt.vm.attachment"
@@ -41,9 +50,16 @@ _LOADED = (  # of the package, by a process that is attached to
 _PACKAGE = os.path.dirname(os.path.dirname(START))
 
 
-def attach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, temporary: bool = False) -> bool:
+def attach_provider(
+    pid: int,
+    timeout: float = BEGIN_TIMEOUT,
+    temporary: bool = False,
+    beam: BeamOptions | None = None,
+) -> bool:
     """Returns once the provider is in the process: whether it was brought in.  temporary: it may leave with the last tracer.
     NotAttached."""
+    if is_beam(pid):
+        return _attach_beam(pid, timeout, temporary, beam)
     if has_python_provider(pid):
         return False
     with _watching(pid, timeout):
@@ -61,9 +77,25 @@ def attach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, temporary: bool = 
     return True
 
 
-def detach_provider(pid: int, timeout: float = BEGIN_TIMEOUT, if_unused: bool = False) -> None:
+def _attach_beam(pid: int, timeout: float, temporary: bool, options: BeamOptions | None) -> bool:
+    changed = attach_beam(pid, timeout, temporary, options)
+    if not has_provider(pid, "erlang"):
+        raise NotAttached(
+            f"process {pid} has loaded pyusdt, but has no provider erlang: it can make no file in /dev/shm or /tmp"
+        )
+    return changed
+
+
+def detach_provider(
+    pid: int,
+    timeout: float = BEGIN_TIMEOUT,
+    if_unused: bool = False,
+    beam: BeamOptions | None = None,
+) -> None:
     """Returns once what was brought in has gone.  if_unused: only what was to leave with the last tracer, if that has gone.
     NotAttached."""
+    if is_beam(pid):
+        return detach_beam(pid, timeout, if_unused, beam)
     with _watching(pid, timeout):
         target = Target(pid)
         if not has_attachment(pid, target.python):
@@ -75,7 +107,7 @@ def leave_unused(pid: int) -> str:
     """Takes out of a process what --attach has brought in, if no tracer is left: why not, or ""."""
     try:
         with _watching(pid, BEGIN_TIMEOUT):
-            is_there = is_alive(pid) and has_attachment(pid)
+            is_there = is_alive(pid) and (is_beam(pid) or has_attachment(pid))
         if is_there:
             detach_provider(pid, if_unused=True)
     except NotAttached as error:

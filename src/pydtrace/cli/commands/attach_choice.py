@@ -31,7 +31,7 @@ _MOST_PASSES = 20  # over processes that start new ones all the time
 def check_options(options: Namespace) -> str | None:
     """What is wrong with them."""
     awaited = getattr(options, "wait", None)
-    if not options.pid and options.cgroup is None and awaited is None:
+    if not options.pid and options.cgroup is None and awaited is None and not options.node:
         return "no process is named: give a PID, a name or a control group"
     if "" in (options.cgroup, awaited):
         return "the name is empty"
@@ -109,6 +109,15 @@ class Choice:
     def _report(self, pid: int, done: str) -> None:
         if pid not in self._named or self._awaited is not None:
             write_stdout(f"{done} process {pid} ({escape_for_terminal(display_name(pid))})\n")
+
+
+def act_on_nodes(names: list[str], act: Callable[[str], object]) -> Iterator[NotAttached]:
+    """Of Erlang; yields why it failed, of each that it failed for."""
+    for name in dict.fromkeys(names):
+        try:
+            act(name)
+        except NotAttached as error:
+            yield error
 
 
 def await_named(name: str) -> list[int]:

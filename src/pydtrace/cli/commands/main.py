@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
+    from pydtrace.attach.beam_attach import BeamOptions
+
     from .attach_choice import Words
     from .doctor import Finding
     from .list_command import ListedProbe
@@ -334,31 +336,53 @@ def stub_command(options: Namespace) -> int:
 def attach_command(options: Namespace) -> int:
     from . import attach, attach_choice
 
+    beam = _read_beam_options(options)
     return _act_on_processes(
-        options, lambda pid: attach.attach_provider(pid, options.timeout), attach_choice.ATTACH
+        options,
+        lambda pid: attach.attach_provider(pid, options.timeout, beam=beam),
+        lambda node: attach.attach_node(node, options.timeout, beam),
+        attach_choice.ATTACH,
     )
 
 
 def detach_command(options: Namespace) -> int:
     from . import attach, attach_choice
 
+    beam = _read_beam_options(options)
     return _act_on_processes(
-        options, lambda pid: attach.detach_provider(pid, options.timeout), attach_choice.DETACH
+        options,
+        lambda pid: attach.detach_provider(pid, options.timeout, beam=beam),
+        lambda node: attach.detach_node(node, options.timeout, beam),
+        attach_choice.DETACH,
     )
 
 
-def _act_on_processes(options: Namespace, act: Callable[[int], object], words: Words) -> int:
+def _read_beam_options(options: Namespace) -> BeamOptions:
+    from pydtrace.attach.beam_attach import BeamOptions
+
+    return BeamOptions(options.erlang, getattr(options, "enable", ""), options.cookie_file)
+
+
+def _act_on_processes(
+    options: Namespace,
+    act: Callable[[int], object],
+    act_on_node: Callable[[str], object],
+    words: Words,
+) -> int:
     """The exit status: 1 if one of them failed; the others are done all the same."""
     from pydtrace.attach.refusal import NotAttached
 
-    from .attach_choice import Choice, check_options
+    from .attach_choice import Choice, act_on_nodes, check_options
 
     if wrong := check_options(options):
         print(f"{PROGRAM}: error: {wrong}", file=sys.stderr)
         return 2
     status = 0
+    errors = itertools.chain(
+        Choice(options).act_on_each(act, words), act_on_nodes(options.node, act_on_node)
+    )
     try:
-        for error in Choice(options).act_on_each(act, words):
+        for error in errors:
             print(f"{PROGRAM}: {error}", file=sys.stderr)
             status = 1
     except NotAttached as error:
@@ -479,7 +503,7 @@ def _add_detach_arguments(each: ArgumentParser) -> None:
         type=parse_pid,
         nargs="*",
         metavar="PID",
-        help="Python processes, with pyusdt in them or not",
+        help="Python processes and Erlang nodes, with pyusdt in them or not",
     )
     each.add_argument(
         "--subprocesses",
@@ -496,7 +520,36 @@ def _add_detach_arguments(each: ArgumentParser) -> None:
         type=_parse_timeout,
         default=5.0,
         metavar="SECONDS",
-        help="within which it has to run Python code: 5 (0.1 to 3600)",
+        help="within which it has to run Python code, or to answer: 5 (0.1 to 3600)",
+    )
+    each.add_argument(
+        "--node",
+        action="append",
+        default=[],
+        metavar="NAME@HOST",
+        help="an Erlang node whose cookie this user has, here or on another machine",
+    )
+    each.add_argument(
+        "--cookie-file",
+        default="",
+        metavar="FILE",
+        help="that has the cookie; default: that of the node's command line or user",
+    )
+    each.add_argument(
+        "--erlang",
+        default="",
+        metavar="FOLDER",
+        help="of the built Erlang application; default: erlang_nif/ of pyusdt's source",
+    )
+
+
+def _add_enable_arguments(each: ArgumentParser) -> None:
+    _add_attach_arguments(each)
+    each.add_argument(
+        "--enable",
+        default="",
+        metavar="OPTIONS",
+        help="of pyusdt_vm:enable/1 in an Erlang node: '#{unsafe => true}'",
     )
 
 
@@ -640,8 +693,8 @@ COMMANDS = {
     ),
     "attach": Command(
         attach_command,
-        _add_attach_arguments,
-        "bring the provider python into processes that run (CPython 3.10 and later)",
+        _add_enable_arguments,
+        "bring the probes into programs that run: CPython 3.10 and later, Erlang nodes",
     ),
     "detach": Command(
         detach_command,

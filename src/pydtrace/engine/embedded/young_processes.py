@@ -27,8 +27,13 @@ def is_python_probe(description: Any) -> bool:
 
 def has_python_provider(pid: int) -> bool:
     """Whether a process has the provider."""
+    return has_provider(pid, "python")
+
+
+def has_provider(pid: int, name: str) -> bool:
+    """Whether a process has one of this name, without its id."""
     try:
-        return any(probe[1] == f"python{pid}" for probe in _tracer.list_probes(None, pid))
+        return any(probe[1] == f"{name}{pid}" for probe in _tracer.list_probes(None, pid))
     except OSError:
         return False
 

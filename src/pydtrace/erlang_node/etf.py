@@ -1,8 +1,9 @@
-"""Encode and decode Erlang's External Term Format, as far as erltrace and its port use it.
+"""Encode and decode Erlang's External Term Format, as far as erltrace, its port and `pyusdt attach` use it.
 
     integer <-> int, float <-> float, atom <-> Atom, binary <-> bytes, list -> list, tuple <-> tuple, map <-> dict;
     a float that Erlang does not have becomes one of the atoms nan, infinity, '-infinity';
-    a str becomes an Erlang string (a list of code points), a list of bytes is read as a str.
+    a str becomes an Erlang string (a list of code points), a list of bytes is read as a str;
+    a pid, port, reference or function <-> Opaque.
 
 - Raises ValueError for what it does not read. Nothing is read beyond the end of the bytes.
 
@@ -15,7 +16,18 @@ import struct
 from math import isfinite, isnan
 from typing import Any
 
-from pydtrace.sinks.erlang_terms_sink import Atom
+
+class Atom(str):
+    """An atom of Erlang's; True and False are such, too."""
+
+    __slots__ = ()
+
+
+class Opaque(bytes):
+    """A term as its bytes, with the tag: what only a node can make sense of."""
+
+    __slots__ = ()
+
 
 _VERSION = 131
 _MAX_STRING = 0xFFFF
@@ -32,6 +44,8 @@ def _encode_term(value: Any, parts: list[bytes]) -> None:
         name = str(value).lower() if isinstance(value, bool) else value
         raw = name.encode()
         parts.append(struct.pack(">BB", 119, len(raw)) + raw)
+    elif isinstance(value, Opaque):
+        parts.append(value)
     elif isinstance(value, int):
         parts.append(_encode_integer(int(value)))
     elif isinstance(value, float):
@@ -83,15 +97,23 @@ def _encode_integer(value: int) -> bytes:
 
 
 def decode(data: bytes) -> Any:
+    value, rest = decode_first(data)
+    if rest:
+        raise ValueError("more than a term")
+    return value
+
+
+def decode_first(data: bytes) -> tuple[Any, bytes]:
+    """(the first term, the bytes behind it)"""
     if data[:1] != bytes([_VERSION]):
         raise ValueError("no external term")
     try:
         value, end = _decode_term(data, 1)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ValueError(f"damaged term: {error}") from None
-    if end != len(data):
-        raise ValueError("more than a term")
-    return value
+    except RecursionError:
+        raise ValueError("a term that is too deep") from None
+    return value, data[end:]
 
 
 def _decode_term(data: bytes, at: int) -> tuple[Any, int]:
@@ -168,6 +190,35 @@ def _make_atom(raw: bytes) -> Any:
     return name == "true" if name in ("true", "false") else Atom(name)
 
 
+def _make_identifier_reader(numbers: int, counted: bool = False) -> Any:
+    """A reader of a pid, port or reference: the atom of a node, then numbers of 32 bits; counted: by the 16 bits before the atom, and
+    one for the creation."""
+
+    def read_identifier(data: bytes, at: int) -> tuple[Opaque, int]:
+        begin, count = at - 1, numbers
+        if counted:
+            count, at = struct.unpack_from(">H", data, at)[0] + 1, at + 2
+        _, end = _decode_term(data, at)
+        end += 4 * count
+        if end > len(data):
+            raise ValueError("damaged term: it is longer than its bytes")
+        return Opaque(data[begin:end]), end
+
+    return read_identifier
+
+
+def _read_function(data: bytes, at: int) -> tuple[Opaque, int]:
+    (size,) = struct.unpack_from(">I", data, at)
+    if not 4 <= size <= len(data) - at:
+        raise ValueError("damaged term: it is longer than its bytes")
+    return Opaque(data[at - 1 : at + size]), at + size
+
+
+def _read_export(data: bytes, at: int) -> tuple[Opaque, int]:
+    _, end = _decode_terms(data, at, 3)
+    return Opaque(data[at - 1 : end]), end
+
+
 def _make_map(found: list[Any]) -> dict[Any, Any]:
     return dict(zip(found[::2], found[1::2]))
 
@@ -178,4 +229,6 @@ _READERS = {
     104: _make_terms_reader(">B", tuple), 105: _make_terms_reader(">I", tuple), 116: _make_terms_reader(">I", _make_map, 2),
     106: lambda data, at: ([], at), 107: _make_bytes_reader(">H", lambda raw: raw.decode("latin-1")),
     108: _read_list, 109: _make_bytes_reader(">I", bytes),
+    88: _make_identifier_reader(3), 89: _make_identifier_reader(2), 120: _make_identifier_reader(3),
+    90: _make_identifier_reader(0, counted=True), 112: _read_function, 113: _read_export,
 }  # fmt: skip
