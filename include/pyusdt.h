@@ -253,7 +253,7 @@ uint32_t pyusdt_fire_bare_at(unsigned probe, uint32_t place, uint64_t *sessions)
 
 /* ---- remarks: what a process reports about its probes to their tracers ---- */
 
-#define PYUSDT_REMARKS 7
+#define PYUSDT_REMARKS 8
 
 enum pyusdt_remark {
     PYUSDT_REMARK_LACK,    /* why this process does not fire the probes, or not always */
@@ -271,6 +271,29 @@ enum pyusdt_remark {
  * them. -ENOSPC, -EAGAIN: there is no room, or not now. */
 int pyusdt_remark_set(unsigned which, const char *provider, const char *names, const char *text,
                       enum pyusdt_remark kind);
+
+/* ---- values by paths ---- */
+
+/* At probes with places a session may read values by paths (`local.cart.total`), which the language
+ * compiles and follows. The value of path i is argument PYUSDT_PATH_ARG + i of its events: a string
+ * or an integer, absent where there is none. A language that follows paths says so by
+ * pyusdt_follows_paths = 1, before it publishes its probes; else nothing of them is demanded. */
+#define PYUSDT_PATH_ARG 6u
+#define PYUSDT_PATH_ARGS (((1u << PYUSDT_MAX_ARGS) - 1) & ~((1u << PYUSDT_PATH_ARG) - 1))
+extern int pyusdt_follows_paths;
+
+struct pyusdt_path {
+    uint32_t size;
+    uint8_t bytes[508]; /* of the language's own form */
+};
+
+/* The paths of the session in a slot, as many as there is room for (PYUSDT_PATH_ARGS has the
+ * most); *generation names the session, 0: it has none. Returns how many. The bytes are untrusted. */
+unsigned pyusdt_session_paths(unsigned session, struct pyusdt_path *paths, unsigned room,
+                              uint64_t *generation);
+
+/* That generation only, which costs little: to know whether what was compiled is still right. */
+uint64_t pyusdt_session_paths_generation(unsigned session);
 
 /* ---- stacks ---- */
 

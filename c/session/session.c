@@ -106,6 +106,24 @@ int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want
     return 0;
 }
 
+int pyusdt_session_add_path(struct pyusdt_session *session, const void *bytes, size_t size)
+{
+    struct pyusdt_path *path = &session->paths[session->npaths];
+
+    if (session->started)
+        return -EBUSY;
+    if (size == 0 || size > sizeof path->bytes)
+        return -EINVAL;
+    for (uint32_t i = 0; i < session->npaths; i++)
+        if (session->paths[i].size == size && memcmp(session->paths[i].bytes, bytes, size) == 0)
+            return (int)(PYUSDT_PATH_ARG + i);
+    if (session->npaths == PYUSDT_PATHS_MAX)
+        return -E2BIG;
+    path->size = (uint32_t)size;
+    memcpy(path->bytes, bytes, size);
+    return (int)(PYUSDT_PATH_ARG + session->npaths++);
+}
+
 int pyusdt_session_start(struct pyusdt_session *session, struct pyusdt_error *error)
 {
     int r = 0;

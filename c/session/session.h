@@ -50,6 +50,9 @@ int pyusdt_session_open(const char *rundir, const struct pyusdt_session_config *
 /* Before start. */
 int pyusdt_session_want(struct pyusdt_session *session, const struct pyusdt_want *want);
 
+/* Before start. The argument by which the value of a path is read, each path once; -errno. */
+int pyusdt_session_add_path(struct pyusdt_session *session, const void *bytes, size_t size);
+
 /*
  * Every process of its run directories may join: those that run and those to come. Before or after start. If root
  * calls it for its own directory, and PYUSDT_RUNDIR does not name that: the processes of all users.

@@ -144,7 +144,11 @@ int pyusdt_session_dir_start(const struct pyusdt_session *session,
         return -EINVAL;
     rundir->header.nwants = session->nwants;
     rundir->header.seen = pyusdt_now();
+    rundir->header.npaths = session->npaths;
     r = pyusdt_session_dir_write_wants(rundir, session->wants, session->nwants);
+    if (r == 0)
+        r = pyusdt_session_dir_write_paths(rundir, session->paths, session->npaths,
+                                           session->nwants);
     PYUSDT_HOOK(35);
     rundir->header.state = PYUSDT_SESSION_STARTED;
     if (r == 0)

@@ -27,6 +27,15 @@ int pyusdt_session_dir_write_wants(struct pyusdt_session_dir *rundir,
     return nwants ? write_at(rundir->fd, wants, nwants * sizeof *wants, sizeof rundir->header) : 0;
 }
 
+int pyusdt_session_dir_write_paths(struct pyusdt_session_dir *rundir,
+                                   const struct pyusdt_path *paths, uint32_t npaths,
+                                   uint32_t nwants)
+{
+    uint64_t at = sizeof rundir->header + (uint64_t)nwants * sizeof(struct pyusdt_want);
+
+    return npaths ? write_at(rundir->fd, paths, npaths * sizeof *paths, (off_t)at) : 0;
+}
+
 /* Not one whose session goes on without its tracer. */
 static int claim_slot(int dir, uint32_t slot)
 {

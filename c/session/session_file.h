@@ -12,6 +12,10 @@ int pyusdt_session_dir_write_header(
     struct pyusdt_session_dir *rundir); /* the header; 0 or -errno */
 int pyusdt_session_dir_write_wants(struct pyusdt_session_dir *rundir,
                                    const struct pyusdt_want *wants, uint32_t nwants);
+/* Behind so many wants. */
+int pyusdt_session_dir_write_paths(struct pyusdt_session_dir *rundir,
+                                   const struct pyusdt_path *paths, uint32_t npaths,
+                                   uint32_t nwants);
 
 #pragma GCC visibility pop
 

@@ -145,6 +145,8 @@ struct pyusdt_session {
     uint32_t nrundirs;
     struct pyusdt_session_header header; /* the values that the headers of all bases share */
     struct pyusdt_want *wants;
+    struct pyusdt_path paths[PYUSDT_PATHS_MAX];
+    uint32_t npaths;
     uint64_t orderlag;
     uint64_t begun;      /* when it was opened */
     uint32_t processors; /* of the machine */

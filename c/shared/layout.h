@@ -23,7 +23,7 @@
 #define PYUSDT_AREA_MAGIC 0x3161726175737970ull    /* "pysuara1" */
 #define PYUSDT_FLIGHT_MAGIC 0x31746c6673757970ull  /* "pyusflt1" */
 #ifndef PYUSDT_LAYOUT_VERSION                      /* tests make another build */
-#define PYUSDT_LAYOUT_VERSION 11
+#define PYUSDT_LAYOUT_VERSION 12
 #endif
 #define PYUSDT_BUILD_SIZE 64 /* bytes of the text that says which build of pyusdt it is */
 
@@ -186,8 +186,13 @@ struct pyusdt_session_header { /* S */
     uint64_t keep_ns;            /* how long it continues without its tracer; 0: it ends with it */
     uint64_t keep_bytes;         /* of rings that all processes together may have, if not 0 */
     uint64_t seen;               /* when its tracer was last there */
-    /* struct pyusdt_want[nwants] follows */
+    uint32_t npaths;             /* at most PYUSDT_PATHS_MAX */
+    uint32_t unused;
+    /* struct pyusdt_want[nwants] follows, and struct pyusdt_path[npaths] */
 };
+
+_Static_assert(PYUSDT_PATHS_MAX <= PYUSDT_MAX_ARGS - PYUSDT_PATH_ARG,
+               "the value of a path is an argument");
 
 /* ---- the area file, <ctl>.NN.<generation>.area: made by T, one per process and session ---- */
 

@@ -13,6 +13,7 @@
 #define PYUSDT_WANTS_MAX 4096 /* per session */
 #define PYUSDT_PIDS_MAX 64    /* processes that one session names by pid */
 #define PYUSDT_KEEP_NAME 32   /* bytes of a kept session's name, NUL included */
+#define PYUSDT_PATHS_MAX 6    /* paths to values that one session reads at probes of code */
 #define PYUSDT_COUNT_ROWS \
     16 /* probes that one session counts in a process; of more it gets events */
 #define PYUSDT_CTL_ANCESTORS 16         /* of a process, the nearest */

@@ -31,9 +31,9 @@ static bool is_valid_header(const struct pyusdt_session_header *header)
     return header->magic == PYUSDT_SESSION_MAGIC && header->version == PYUSDT_LAYOUT_VERSION &&
            header->state == PYUSDT_SESSION_STARTED && header->generation != 0 &&
            header->want_size == sizeof(struct pyusdt_want) && header->nwants <= PYUSDT_WANTS_MAX &&
-           header->bufsize >= PYUSDT_RING_MIN && header->bufsize <= PYUSDT_RING_MAX &&
-           (header->bufsize & (header->bufsize - 1)) == 0 && header->max_rings >= 1 &&
-           header->max_rings <= PYUSDT_RINGS_MAX;
+           header->npaths <= PYUSDT_PATHS_MAX && header->bufsize >= PYUSDT_RING_MIN &&
+           header->bufsize <= PYUSDT_RING_MAX && (header->bufsize & (header->bufsize - 1)) == 0 &&
+           header->max_rings >= 1 && header->max_rings <= PYUSDT_RINGS_MAX;
 }
 
 static int open_session_file(int dir, unsigned number, struct session_file *file)
@@ -173,7 +173,7 @@ struct demand_build {
     struct pyusdt_slot *of; /* NULL: the flight recorder's, which wants everything */
     const struct pyusdt_want *want;
     uint32_t first; /* the earlier ones stay */
-    unsigned slot;  /* for enable_new_probe() */
+    unsigned slot;  /* its number, unless it is the flight recorder's */
 };
 
 static void begin_want(void *arg, const struct pyusdt_want *want)
@@ -194,11 +194,22 @@ static uint32_t add_stack_demand(struct pyusdt_demand *demand, uint32_t frames)
     return PYUSDT_DEMAND_STACK;
 }
 
+/* The arguments that are values by paths, behind the probe's own. */
+static uint32_t wanted_paths(const struct demand_build *build, const struct pyusdt_ctl_desc *desc)
+{
+    if (!pyusdt_follows_paths || !build->of || desc->kind != PYUSDT_DESC_PLACES ||
+        desc->nargs > PYUSDT_PATH_ARG)
+        return 0;
+    return build->want->args & pyusdt_paths_args(build->slot);
+}
+
 static int add_probe_demand(void *arg, uint32_t probe, const struct pyusdt_ctl_desc *desc)
 {
     struct demand_build *build = arg;
     struct pyusdt_demand *demand = &build->demand[probe];
-    uint32_t args = build->want->args & ((1u << desc->nargs) - 1);
+    uint32_t paths = wanted_paths(build, desc);
+    uint32_t args = (build->want->args & ((1u << desc->nargs) - 1)) | paths;
+    uint32_t strings = desc->strings | paths;
     uint32_t mask =
         atomic_load_explicit(&demand->mask, memory_order_relaxed) | args | PYUSDT_DEMAND_FIRE;
 
@@ -209,10 +220,10 @@ static int add_probe_demand(void *arg, uint32_t probe, const struct pyusdt_ctl_d
         if (build->want->counts && demand->row == 0)
             demand->row = pyusdt_counts_row(build->of, probe);
     }
-    for (uint32_t i = 0; i < desc->nargs; i++) {
+    for (uint32_t i = 0; i < PYUSDT_MAX_ARGS; i++) {
         uint16_t bytes =
             build->want->bytes[i] < PYUSDT_MAX_STRING ? build->want->bytes[i] : PYUSDT_MAX_STRING;
-        if (!(args & desc->strings & 1u << i) || bytes == 0)
+        if (!(args & strings & 1u << i) || bytes == 0)
             continue;
         if (demand->bytes[i] == 0)
             demand->index[demand->ncaptures++] = (uint8_t)i;
@@ -228,12 +239,33 @@ static int add_probe_demand(void *arg, uint32_t probe, const struct pyusdt_ctl_d
     return 0;
 }
 
+/* The session's paths, which stand behind its wants. */
+static int read_paths(const struct session_file *file)
+{
+    struct pyusdt_path paths[PYUSDT_PATHS_MAX];
+    size_t size = file->header.npaths * sizeof *paths;
+    off_t at =
+        (off_t)(sizeof file->header + (uint64_t)file->header.nwants * sizeof(struct pyusdt_want));
+
+    if (size != 0 && pread(file->fd, paths, size, at) != (ssize_t)size)
+        return -EIO;
+    for (uint32_t i = 0; i < file->header.npaths; i++)
+        if (paths[i].size > sizeof paths[i].bytes)
+            return -EINVAL;
+    pyusdt_paths_set(file->slot, file->header.generation, paths, file->header.npaths);
+    return 0;
+}
+
 static int make_demand(struct pyusdt_slot *slot, const struct session_file *file)
 {
-    struct demand_build build = {.demand = atomic_load(&slot->demand), .of = slot};
+    struct demand_build build = {
+        .demand = atomic_load(&slot->demand), .of = slot, .slot = file->slot};
+    int r = read_paths(file);
     size_t size = PYUSDT_MAX_PROBES *
                   sizeof(struct pyusdt_demand); /* as long as it can become; used as far as it is */
 
+    if (r != 0)
+        return r;
     if (!build.demand) {
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)

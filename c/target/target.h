@@ -188,6 +188,11 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
 bool pyusdt_patterns_count(const struct pyusdt_patterns *patterns, uint32_t probe,
                            const char *module, const char *function);
 
+/* session_paths.c: under the lock */
+void pyusdt_paths_set(unsigned number, uint64_t generation, const struct pyusdt_path *paths,
+                      uint32_t n);
+uint32_t pyusdt_paths_args(unsigned number); /* bits of the arguments that are their values */
+
 /* in_target_count.c: under the lock; the counting itself is in in_target_count.h */
 void pyusdt_counts_begin(struct pyusdt_slot *slot); /* a session is about to be served */
 uint8_t pyusdt_counts_row(struct pyusdt_slot *slot,

@@ -96,6 +96,7 @@ cdef extern from "session/session.h" nogil:
         pass
     int pyusdt_session_open(const char *rundir, const pyusdt_session_config *config, pyusdt_session **session,
                             pyusdt_error *error)
+    int pyusdt_session_add_path(pyusdt_session *session, const void *bytes, size_t size)
     int pyusdt_session_want(pyusdt_session *session, const pyusdt_want *want)
     int pyusdt_session_attach_all(pyusdt_session *session, pyusdt_error *error)
     int pyusdt_session_attach_pid(pyusdt_session *session, pid_t pid, pyusdt_error *error)

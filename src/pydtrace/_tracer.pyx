@@ -198,6 +198,13 @@ cdef class Session(Feed):
         if code < 0:
             raise failure(code, NULL)
 
+    def add_path(self, bytes path):
+        """The number of the argument that is the value of a path at probes of code, before start()."""
+        cdef int code = pyusdt_session_add_path(self.session, <const char *>path, len(path))
+        if code < 0:
+            raise failure(code, NULL)
+        return code
+
     def attach(self, pid_t pid):
         """Let a running process join."""
         cdef pyusdt_error err

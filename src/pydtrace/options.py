@@ -356,6 +356,8 @@ PARSERS: dict[str, Parser] = {
     # site's nop5; files that it looks into, whether a process has them mapped or not
     "pyusdt": _parse_flag, "engine": _make_choice_parser("embedded", "kernel", "dtrace"), "attach": _make_choice_parser("multi", "perf"), "nop5": _parse_switch,
     "file": _parse_repeated,
+    # whether paths to values may have the names of secrets (docs/howto/values.md)
+    "secrets": _parse_flag,
     # the provider of $target stands for those of its descendants, too (docs/reference/pydtrace.md)
     "children": _parse_flag,
     # the provider python goes into what the command of -c starts, too (docs/reference/python-vm.md)

@@ -124,7 +124,7 @@ def fields(**changes):
     size = 320 + 64 * 64 + 8 + 36 + 32
     header = {
         "magic": 0x316C746375737970,
-        "version": 11,
+        "version": 12,
         "size": size,
         "pid": os.getpid(),
         "instance": 0,
@@ -173,7 +173,7 @@ def fields(**changes):
 FORGERIES = {
     "nothing at all": {"magic": 0},
     "another kind": {"magic": 7},
-    "another version": {"version": 12},
+    "another version": {"version": 13},
     "size": {"size": 1 << 31},
     "pid": None,
     "no probes": {"nprobes": 0},

@@ -27,6 +27,11 @@ ELSEWHERE = {
     "D_PROC_OFF",
     "D_ARGS_NAME",
     "D_ARGS_MULTI",
+    "D_PATH_TYPE",  # test_value_paths.py
+    "D_PATH_PROBE",
+    "D_PATH_SECRET",
+    "D_PATH_WRITE",
+    "D_PATH_MANY",
 }
 
 

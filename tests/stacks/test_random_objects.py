@@ -8,9 +8,9 @@ import os
 import pytest
 
 from pydtrace.cli.commands.dump_values import encode_value, format_value
+from pydtrace.program.secret_names import SecretNames
 from pydtrace.remote_python.remote_python import RemotePython
 from pydtrace.remote_python.remote_values import RemoteValues, ValueBudget, ValueLimits
-from pydtrace.remote_python.secret_names import SecretNames
 from tests.support import stacks_harness as harness
 
 SEEDS = int(os.environ.get("PYUSDT_VALUE_SEEDS", "1"))

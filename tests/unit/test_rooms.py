@@ -88,6 +88,7 @@ PYTHON = {
     "pydtrace.remote_python": (
         "pydtrace._tracer",
         "pydtrace.process",
+        "pydtrace.program",
         "pydtrace.symbols",
         "pydtrace.untrusted",
         "pydtrace.unwind",

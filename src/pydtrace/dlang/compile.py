@@ -161,7 +161,9 @@ class Compiler:
         """The program.Program of all texts."""
         place = self.last_location or Location(Source(""), 0, 0, 0)
         with DeepRecursion(self.names.limits):
-            return back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
+            program = back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
+        program.paths = self.names.paths
+        return program
 
 
 def compile_program(

@@ -228,6 +228,7 @@ class Program:
         "host",
         "target",
         "variable_size",
+        "paths",
     )
 
     def __init__(self) -> None:
@@ -238,6 +239,7 @@ class Program:
         self.this_area = self.zeros = (STATE_EVENT_END, 0)
         self.strsize = 256
         self.variable_size = 0
+        self.paths: list[bytes] = []  # to values of a Python program; path i is argument 6 + i
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
         self.first_destructive = ("", "")  # its name, and its place in the source

@@ -20,8 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pydtrace.program.secret_names import SecretNames
+
     from .remote_python import RemotePython
-    from .secret_names import SecretNames
 
 MAX_VARIABLES = 256
 _OPTIMIZED, _VARARGS, _VARKEYWORDS = 1, 4, 8  # co_flags

@@ -12,21 +12,23 @@ from __future__ import annotations
 import time
 from collections import deque
 
+from pydtrace.program.secret_names import LONGEST
+
 from . import value as values
 from .object_layout import ObjectLayout
 from .recorded_memory import RecordedMemory
 from .remote_dicts import RemoteDicts
 from .remote_scalars import NUMPY_SCALARS, RemoteScalars
 from .remote_types import RemoteType, RemoteTypes
-from .secret_names import LONGEST
 from .value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pydtrace.program.secret_names import SecretNames
+
     from .remote_python import RemotePython
-    from .secret_names import SecretNames
 
 _ERRORS = (OSError, ValueError, OverflowError, ArithmeticError)
 _TRIES = 3  # until no part has changed

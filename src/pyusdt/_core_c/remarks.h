@@ -9,6 +9,7 @@ enum pyusdt_remark_slot {
     PYUSDT_VM_REASON_TASKS,
     PYUSDT_VM_REASON_MEMORY,
     PYUSDT_VM_REASON_INTERPRETERS,
+    PYUSDT_VM_REASON_VALUES, /* that paths to values lead nowhere */
     PYUSDT_VM_REASONS,
     PYUSDT_VM_HINT = PYUSDT_VM_REASONS, /* that provider's hint */
     PYUSDT_FRAMEWORK_REASON,            /* remarks of instrument/ */

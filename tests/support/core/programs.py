@@ -27,6 +27,7 @@ CORE = [
     "target/head_room",
     "target/spare_stack",
     "target/session_join",
+    "target/session_paths",
     "target/area",
     "target/ring",
     "target/frame_pointers",

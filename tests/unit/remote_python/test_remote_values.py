@@ -11,10 +11,10 @@ import time
 import pytest
 
 from pydtrace.cli.commands.dump_values import encode_value, format_value
+from pydtrace.program.secret_names import SecretNames
 from pydtrace.remote_python import value as values
 from pydtrace.remote_python.remote_python import RemotePython
 from pydtrace.remote_python.remote_values import RemoteValues, ValueBudget, ValueLimits
-from pydtrace.remote_python.secret_names import SecretNames
 
 PYTHON = RemotePython(os.getpid())
 

@@ -13,6 +13,7 @@ from collections import namedtuple
 
 from pydtrace._tracer import Memory
 from pydtrace.process import proc_threads
+from pydtrace.program.secret_names import SecretNames, read_veto
 from pydtrace.remote_python import native_dump, python_threads
 from pydtrace.remote_python.asyncio_tasks import AsyncioTasks
 from pydtrace.remote_python.code_objects import CodeObjects, LocatedFrame
@@ -25,7 +26,6 @@ from pydtrace.remote_python.remote_python import (
     make_read_error,
 )
 from pydtrace.remote_python.remote_values import ValueLimits
-from pydtrace.remote_python.secret_names import SecretNames, read_veto
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.watchdog import watchdog

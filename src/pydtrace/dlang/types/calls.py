@@ -133,6 +133,9 @@ def type_call(c: TypingContext, node: ast.Call, used: bool = False) -> ast.Call:
         return node
     callee = node.name
     name = callee.name
+    if name not in prototypes.FUNCTIONS:  # a function of paths that has none
+        hint = f"it takes a path to a value of a Python program: {name}(local.x)"
+        refuse("D_FUNC_UNDEF", node.loc, f"undefined function name: {name}", hint)
     kind, row = prototypes.FUNCTIONS[name][0], find_row(name)
     node.args = [type_argument(c, row, arg) for arg in node.args]
     proto = prototypes.find_prototype(name)

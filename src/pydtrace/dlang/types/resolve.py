@@ -32,6 +32,9 @@ _ARRAY_HINTS = {
     "args": "args[0] is the probe's first argument",
     "uregs": "uregs[R_RIP] is a register",
 }
+# of value_paths.py, which refuses them where they have no path
+PATH_FUNCTIONS = frozenset(["present", "typename", "length"])
+_MOST_PATHS = 6  # PYUSDT_PATHS_MAX
 _DISTANCE_MAX = 3  # how unlike a name may be, of those that a hint offers
 
 
@@ -72,7 +75,18 @@ class ProgramNames:
         }
         self.aggregations: dict[str, Aggregation] = {}
         self.limits = SizeLimits()
+        self.own_roots: set[str] = set()  # variables that are called as what paths begin with
+        self.paths: list[bytes] = []  # to values of a Python program: value_paths.py
         self.mentioned: set[str] = set()  # names that stood where only a variable can
+
+    def add_path(self, loc: Location, path: bytes) -> int:
+        """The number of a path, each once."""
+        if path not in self.paths:
+            if len(self.paths) == _MOST_PATHS:
+                hint = "a path counts once for each type that it has"
+                refuse("D_PATH_MANY", loc, f"a program reads at most {_MOST_PATHS} paths", hint)
+            self.paths.append(path)
+        return self.paths.index(path)
 
     def find_kernel_type(self, name: str) -> t.Type | None:
         """The type that the kernel calls so, or None."""
@@ -238,7 +252,7 @@ class ProgramNames:
         if type(callee) is not ast.Ident:
             refuse("D_FUNC_IDENT", loc, "function designator is not of function type")
         name = callee.name
-        if self.is_function(name):
+        if self.is_function(name) or name in PATH_FUNCTIONS:
             return
         symbol = self.scopes["global"].get(name)
         if symbol is not None or self.is_builtin(name):

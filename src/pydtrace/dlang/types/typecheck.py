@@ -14,7 +14,7 @@ from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile_errors import CompileError, refuse
 from pydtrace.program import d_types as t
 
-from . import aggregation_parameters
+from . import aggregation_parameters, value_paths
 from .action_order import ActionOrder
 from .calls import type_call
 from .context import TypingContext
@@ -34,9 +34,11 @@ _UNDEFINED = ("D_IDENT_UNDEF", "D_VAR_UNDEF")
 
 def check_unit(unit: ast.Unit, names: ProgramNames) -> ast.Unit:
     """Type all clauses of a program; returns the unit."""
+    value_paths.note_variables(names, unit)
     for item in unit.items:
         if type(item) is ast.Clause:
             names.limits.location = item.loc
+            value_paths.rewrite_clause(names, item)
             check_clause(TypingContext(names, RULES, item.probes), item)
     return unit
 

@@ -194,6 +194,7 @@ static void fire_return(PyThreadState *thread, frame_type *frame, PyCodeObject *
     if (pyusdt_vm_is_wanted_at(&event)) {
         event.how = read_exit(frame, code, result);
         event.offset = read_offset(frame);
+        event.returned = result;
         pyusdt_vm_fire_code(&event);
     }
     take_from_stack(thread, frame, before);

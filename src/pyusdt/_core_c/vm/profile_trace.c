@@ -86,6 +86,7 @@ static void fire_return(PyFrameObject *frame, PyCodeObject *code, PyObject *resu
         return;
     event.how = read_exit(frame, code, result);
     event.offset = read_offset(frame);
+    event.returned = result;
     pyusdt_vm_fire_code(&event);
 }
 

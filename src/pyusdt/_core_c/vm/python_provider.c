@@ -9,6 +9,7 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
+#include "_core_c/vm/session_values.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -130,6 +131,7 @@ static int publish_provider(int with_audit, int with_sites)
             defs[n] = define_probe(probe);
             table[n++] = describe_probe(probe);
         }
+    pyusdt_vm_paths_start();
     r = pyusdt_publish_more(table, n);
     if (r < 0) {
         PyErr_Format(PyExc_OSError, "the provider python cannot be published: %s", strerror(-r));
@@ -258,7 +260,8 @@ static int must_check(void)
     int is_reported =
         __atomic_load_n(&reasons[PYUSDT_VM_REASON_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
 
-    return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_check();
+    return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_check() ||
+           pyusdt_vm_paths_must_explain();
 }
 
 /* With the GIL: the demand of sessions and of USDT tracers. */
@@ -271,6 +274,7 @@ static void apply_demand(uint32_t wanted, uint32_t attached)
     wanted |= attached;
     __atomic_store_n(&applied, wanted, __ATOMIC_RELAXED);
     report_sub_interpreters();
+    pyusdt_vm_paths_explain();
     pyusdt_vm_hooks_set(wanted);
     pyusdt_vm_memory_set(wanted);
     pyusdt_vm_code_set(wanted & CODE_PROBES, now != generation);

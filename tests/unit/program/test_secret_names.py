@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from pydtrace.remote_python import secret_names
-from pydtrace.remote_python.secret_names import SecretNames, is_on_list
+from pydtrace.program import secret_names
+from pydtrace.program.secret_names import SecretNames, is_on_list
 
 SECRETS = """password PASSWORD db_password dbPassword userPasswordHash passwords pwd client_secret CLIENT_SECRET
     apiKey api_key api-key X-Api-Key API_KEYS token access_token accessToken tokens idToken csrfmiddlewaretoken

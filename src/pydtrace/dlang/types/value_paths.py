@@ -1,0 +1,319 @@
+"""Paths to values of a Python program: `local.cart.items[0].price`, `global.NAME`, `retval`, `exception`.
+
+- A path becomes an argument of the event, from arg6 on: the traced process follows it
+  (src/pyusdt/_core_c/vm/fetch_program.h has the form of its bytes).
+- The type comes from the use: a string beside a string or %s, else an integer. If a use does not
+  tell (a key, an assignment), a cast must.
+- `local`, `global`, `retval` and `exception` are not reserved: a name of the program takes
+  precedence.
+- A path with the name of a secret is refused without `-x secrets`.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pydtrace.dlang import ast, constants
+from pydtrace.dlang.code.argument_demand import walk_nodes
+from pydtrace.dlang.compile_errors import refuse, refuse_unsupported
+from pydtrace.program import d_types as t
+from pydtrace.program.printf_format import FormatError, parse_format
+from pydtrace.program.secret_names import is_on_list
+
+from .probe_arguments import make_raw_argument, make_string_argument
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..front.source_text import Location
+    from .resolve import ProgramNames
+
+FIRST_ARGUMENT, MOST = 6, 6  # PYUSDT_PATH_ARG, PYUSDT_PATHS_MAX
+_STEPS, _NAME = 8, 255  # PYUSDT_FETCH_STEPS, PYUSDT_FETCH_NAME
+_VERSION = 1
+_LOCAL, _GLOBAL, _GIVEN = 1, 2, 3  # enum pyusdt_fetch_root
+_ATTRIBUTE, _INDEX, _KEY = 1, 2, 3  # enum pyusdt_fetch_op
+_INT, _STRING, _PRESENT, _TYPENAME, _LENGTH = 1, 3, 4, 5, 6  # enum pyusdt_fetch_result
+_ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _GIVEN}
+_FUNCTIONS = {"present": _PRESENT, "typename": _TYPENAME, "length": _LENGTH}
+_PROBES = ("function-entry", "function-return", "line", "exception-raise", "exception-handled")
+_GIVEN_PROBES = {
+    "retval": ("function-return",),
+    "exception": ("exception-raise", "exception-handled"),
+}
+_TEXT_MOST = 1023  # bytes of a string in an event
+# what a use says of a type
+_NUMBER, _TEXT = "number", "text"
+_TEXT_NAMES = frozenset(
+    ["execname", "probeprov", "probemod", "probefunc", "probename", "cwd", "root", "execargs"]
+)
+_LISTED = """basename cleanpath dirname index json rindex strchr strjoin strlen strrchr strstr strtok
+    substr tolower toupper strtoll copyinstr lltostr inet_ntoa stringof"""
+_TEXT_FUNCTIONS = frozenset(_LISTED.split())
+_TAKE_TEXT = _TEXT_FUNCTIONS - {"copyinstr", "lltostr", "inet_ntoa", "stringof"}
+_TAKE_NUMBERS = frozenset(
+    ["sum", "avg", "min", "max", "stddev", "quantize", "lquantize", "llquantize", "lltostr", "exit"]
+)
+_FORMATTERS = frozenset(["printf"])
+
+
+class Path:
+    """A path as the source has it: root: a key of _ROOTS; steps: [(operation, name or number)]."""
+
+    __slots__ = ("loc", "name", "root", "steps")
+
+    def __init__(
+        self, loc: Location, root: str, name: str, steps: list[tuple[int, str | int]]
+    ) -> None:
+        self.loc, self.root, self.name, self.steps = loc, root, name, steps
+
+    def __str__(self) -> str:
+        shown = self.root + (f".{self.name}" if self.name else "")
+        for operation, operand in self.steps:
+            if operation == _ATTRIBUTE:
+                shown += f".{operand}"
+            else:
+                shown += f'["{operand}"]' if isinstance(operand, str) else f"[{operand}]"
+        return shown
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name, *(each for _, each in self.steps if isinstance(each, str))]
+
+    def encode(self, result: int) -> bytes:
+        """The program that the traced process runs."""
+        names, rows = b"", b""
+        places = []
+        for text in [
+            self.name,
+            *(str(each) if op in (_ATTRIBUTE, _KEY) else "" for op, each in self.steps),
+        ]:
+            data = text.encode()
+            places.append((len(names), len(data)))
+            names += data
+        for (operation, operand), place in zip(self.steps, places[1:], strict=True):
+            number = operand if isinstance(operand, int) else 0
+            rows += struct.pack("=B3xHHq", operation, *place, number)
+        root = _ROOTS[self.root]
+        size = 16 + len(rows) + len(names)
+        head = struct.pack(
+            "=IBBBBHHI", size, _VERSION, root, len(self.steps), result, *places[0], _TEXT_MOST
+        )
+        return head + rows + names
+
+
+def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
+    """Notes which of these names the program's clauses use for variables of their own, which assignments make."""
+    for item in unit.items:
+        for node in walk_nodes(item) if type(item) is ast.Clause else ():
+            target = node.target if isinstance(node, ast.Assign) else None
+            target = node.operand if isinstance(node, ast.IncDec) else target
+            if type(target) is ast.Index:
+                target = target.base
+            if type(target) is ast.Ident and target.name in _ROOTS:
+                names.own_roots.add(target.name)
+
+
+def rewrite_clause(names: ProgramNames, clause: ast.Clause) -> None:
+    """Replaces the paths of a clause by arguments, before it is typed."""
+    writer = _PathWriter(names, clause.probes)
+    if clause.predicate is not None:
+        clause.predicate = writer.rewrite(clause.predicate, _NUMBER)
+    for statement in clause.body or []:
+        assert isinstance(statement, ast.ExprStmt)
+        statement.expr = writer.rewrite(statement.expr, None)
+
+
+class _PathWriter:
+    def __init__(self, names: ProgramNames, probes: Sequence[ast.ProbeDesc]) -> None:
+        self._names, self._probes = names, probes
+
+    def rewrite(self, node: ast.Expr, use: str | None) -> ast.Expr:
+        """The node, or what stands for it; use: what its place says of its type."""
+        path = self._find_path(node)
+        if path is not None:
+            return self._make_value(path, use)
+        if type(node) is ast.Call:
+            return self._rewrite_call(node)
+        self._check_place(node)
+        uses = self._uses_of_children(node, use)
+        for field in node.fields:
+            value = getattr(node, field)
+            if isinstance(value, ast.Expr):
+                setattr(node, field, self.rewrite(value, uses.get(field)))
+            elif value.__class__ is list:
+                value[:] = [
+                    self.rewrite(each, uses.get(field)) if isinstance(each, ast.Expr) else each
+                    for each in value
+                ]
+        return node
+
+    def _check_place(self, node: ast.Expr) -> None:
+        """Refuses a path that is to be written, or whose address is to be taken."""
+        written = None
+        if type(node) is ast.Assign:
+            written = node.target
+        elif type(node) is ast.IncDec or type(node) is ast.Unary and node.op == "&":
+            written = node.operand
+        path = self._find_path(written) if written is not None else None
+        if path is not None:
+            what = "has no address" if type(node) is ast.Unary else "cannot be written"
+            refuse("D_PATH_WRITE", path.loc, f"{path} {what}: it is a value of the program")
+
+    # --- what a use says --------------------------------------------------------------
+
+    def _uses_of_children(self, node: ast.Expr, use: str | None) -> dict[str, str | None]:
+        if type(node) is ast.Binary:
+            is_text = node.op in ("<", "<=", ">", ">=", "==", "!=") and (
+                self._is_text(node.left) or self._is_text(node.right)
+            )
+            which = _TEXT if is_text else _NUMBER
+            return {"left": which, "right": which}
+        if type(node) is ast.Unary:
+            return {"operand": _NUMBER}
+        if type(node) is ast.Ternary:
+            return {"cond": _NUMBER, "then": use, "otherwise": use}
+        if type(node) is ast.Cast:
+            is_text = node.to is not None and node.to.is_string
+            return {"operand": _TEXT if is_text else _NUMBER}
+        if type(node) is ast.Stringof:
+            return {"operand": _TEXT}
+        if type(node) is ast.Assign and node.op != "=":
+            return {"value": _NUMBER}
+        return {}
+
+    def _is_text(self, node: ast.Expr) -> bool:
+        """Whether an expression is a string as it is written."""
+        if type(node) in (ast.StrLit, ast.Stringof):
+            return True
+        if type(node) is ast.Ident:
+            return node.name in _TEXT_NAMES
+        if type(node) is ast.Cast:
+            return node.to is not None and node.to.is_string
+        return (
+            type(node) is ast.Call
+            and type(node.name) is ast.Ident
+            and node.name.name in _TEXT_FUNCTIONS | {"typename"}
+        )
+
+    def _rewrite_call(self, node: ast.Call) -> ast.Expr:
+        name = node.name.name if type(node.name) is ast.Ident else ""
+        if name in _FUNCTIONS and len(node.args) == 1:
+            path = self._find_path(node.args[0])
+            if path is not None:
+                return self._make_result(path, _FUNCTIONS[name])
+        uses: list[str | None] = [None] * len(node.args)
+        if name in _TAKE_TEXT:
+            other = _TEXT if name in ("strjoin", "strstr", "strtok", "json") else _NUMBER
+            uses = [_TEXT, *[other for _ in uses]]
+        elif name in _TAKE_NUMBERS:
+            uses = [_NUMBER for _ in uses]
+        elif name in _FORMATTERS and node.args and type(node.args[0]) is ast.StrLit:
+            uses = self._uses_of_format(node.args[0], len(uses))
+        node.args = [self.rewrite(each, use) for each, use in zip(node.args, uses)]
+        return node
+
+    def _uses_of_format(self, literal: ast.StrLit, count: int) -> list[str | None]:
+        found: list[str | None] = [None]
+        try:
+            conversions = parse_format(literal.value).conversions
+        except FormatError:
+            return [None] * count  # printf() itself is about to report it
+        for each in conversions:
+            found += [_NUMBER] * (each.star_width + each.star_precision)
+            if each.argument_count > each.star_width + each.star_precision:
+                found.append(_TEXT if each.row.name in ("s", "S") else _NUMBER)
+        return found + [None] * max(count - len(found), 0)
+
+    # --- paths ------------------------------------------------------------------------
+
+    def _find_path(self, node: ast.Expr) -> Path | None:
+        """The path that a node is, or None."""
+        steps: list[tuple[int, str | int]] = []
+        at, loc = node, node.loc
+        while True:
+            if type(at) is ast.Select and at.op == ".":
+                steps.append((_ATTRIBUTE, at.name))
+                at = at.base
+            elif type(at) is ast.Index and len(at.keys) == 1:
+                if not self._begins_path(at.base):
+                    return None
+                steps.append(self._make_index(at.keys[0]))
+                at = at.base
+            else:
+                break
+        if type(at) is not ast.Ident or not self._is_root(at.name):
+            return None
+        steps.reverse()
+        name = ""
+        if _ROOTS[at.name] != _GIVEN:
+            if not steps or steps[0][0] != _ATTRIBUTE:
+                refuse("D_SYNTAX", loc, f"{at.name} is followed by a name: {at.name}.NAME")
+            name = str(steps.pop(0)[1])
+        return Path(loc, at.name, name, steps)
+
+    def _begins_path(self, node: ast.Expr) -> bool:
+        while type(node) in (ast.Select, ast.Index):
+            assert isinstance(node, (ast.Select, ast.Index))
+            node = node.base
+        return type(node) is ast.Ident and self._is_root(node.name)
+
+    def _is_root(self, name: str) -> bool:
+        return (
+            name in _ROOTS
+            and name not in self._names.own_roots
+            and name not in self._names.scopes["global"]
+            and self._names.find_inline(name) is None
+        )
+
+    def _make_index(self, key: ast.Expr) -> tuple[int, str | int]:
+        sign = 1
+        if type(key) is ast.Unary and key.op == "-":
+            sign, key = -1, key.operand
+        if type(key) is ast.IntLit:
+            return _INDEX, sign * constants.to_signed(key.value)
+        if type(key) is ast.StrLit and sign == 1:
+            return _KEY, key.value.decode("utf-8", "surrogateescape")
+        refuse_unsupported(key.loc, "only constants are indexes of a path: other expressions are")
+        raise AssertionError
+
+    def _make_value(self, path: Path, use: str | None) -> ast.Expr:
+        if use is None:
+            refuse(
+                "D_PATH_TYPE",
+                path.loc,
+                f"the type of {path} is not known from its use",
+                f"write (string){path} or (int64_t){path}",
+            )
+        return self._make_result(path, _STRING if use == _TEXT else _INT)
+
+    def _make_result(self, path: Path, result: int) -> ast.Expr:
+        self._check(path)
+        number = FIRST_ARGUMENT + self._names.add_path(path.loc, path.encode(result))
+        if result in (_STRING, _TYPENAME):
+            return make_string_argument(path.loc, number)
+        return make_raw_argument(path.loc, number, t.INT64)
+
+    def _check(self, path: Path) -> None:
+        for probe in self._probes:
+            provider = probe.provider.rstrip("0123456789*")
+            if provider != "python" or probe.name not in _PROBES:
+                refuse(
+                    "D_PATH_PROBE",
+                    path.loc,
+                    f"{probe} has no values: {path} is of functions, lines and exceptions of the provider python",
+                    "python$target:MODULE:FUNCTION:function-entry, for example",
+                )
+            wanted = _GIVEN_PROBES.get(path.root)
+            if wanted and probe.name not in wanted:
+                message = f"{probe} has no {path.root}"
+                refuse("D_PATH_PROBE", path.loc, message, f"it is at {' and '.join(wanted)}")
+        if len(path.steps) > _STEPS:
+            refuse_unsupported(path.loc, f"paths of more than {_STEPS} steps are")
+        for name in path.names:
+            if len(name.encode("utf-8", "surrogateescape")) > _NAME:
+                refuse_unsupported(path.loc, f"names of more than {_NAME} bytes in a path are")
+            if is_on_list(name) and not self._names.options.get("secrets"):
+                hint = "-x secrets reads it all the same"
+                refuse("D_PATH_SECRET", path.loc, f"{path} has the name of a secret", hint)

@@ -1,0 +1,27 @@
+/*
+ * Variables of the Python function that runs on this thread.
+ *
+ * - Rules are those of object_reads.h: no code of the program runs, with the GIL, borrowed, NULL if
+ *   there is none.
+ * - name: an interned text.
+ */
+#ifndef PYUSDT_CORE_FRAME_READS_H
+#define PYUSDT_CORE_FRAME_READS_H
+
+#include "_core_c/vm/object_reads.h"
+
+#pragma GCC visibility push(hidden)
+
+#if PYUSDT_READS_OBJECTS
+
+/* An argument, a local variable, or one of an outer function. */
+PyObject *pyusdt_read_local(PyObject *name);
+
+/* A name of its module. */
+PyObject *pyusdt_read_global(PyObject *name);
+
+#endif
+
+#pragma GCC visibility pop
+
+#endif

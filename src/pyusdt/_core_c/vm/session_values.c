@@ -1,0 +1,147 @@
+/* See session_values.h. */
+#define _GNU_SOURCE
+#define PY_SSIZE_T_CLEAN
+#include "_core_c/vm/session_values.h"
+
+#include <string.h>
+
+#include "_core_c/vm/fetch_program.h"
+#include "_core_c/vm/python_provider.h"
+
+#define PATHS (PYUSDT_MAX_ARGS - PYUSDT_PATH_ARG)
+#define CODE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_CODE_PROBES) - 1)
+
+/* All under the GIL, which no step between filling a buffer and firing gives up. */
+static struct compiled {
+    uint64_t generation;
+    unsigned n;
+    struct pyusdt_fetch_program *program[PATHS];
+} compiled[PYUSDT_MAX_SESSIONS];
+static char texts[PATHS][PYUSDT_FETCH_TEXT];
+
+static int is_supported(void)
+{
+    return pyusdt_fetch_is_supported();
+}
+
+void pyusdt_vm_paths_start(void)
+{
+    pyusdt_follows_paths = is_supported();
+}
+
+static uint32_t is_explained;
+
+int pyusdt_vm_paths_must_explain(void)
+{
+    if (is_supported() || __atomic_load_n(&is_explained, __ATOMIC_RELAXED))
+        return 0;
+    for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++)
+        if (pyusdt_session_paths_generation(number) != 0)
+            return 1;
+    return 0;
+}
+
+void pyusdt_vm_paths_explain(void)
+{
+    if (!pyusdt_vm_paths_must_explain())
+        return;
+    __atomic_store_n(&is_explained, 1, __ATOMIC_RELAXED);
+    pyusdt_vm_set_reason(
+        PYUSDT_VM_REASON_VALUES, CODE_PROBES,
+        "values (local, global, retval, exception) are absent: this CPython runs without the GIL");
+}
+
+static void free_programs(struct compiled *session)
+{
+    for (unsigned i = 0; i < session->n; i++) {
+        pyusdt_fetch_free(session->program[i]);
+        session->program[i] = NULL;
+    }
+    session->n = 0;
+}
+
+/* The programs of the session in a slot now; NULL: it has none, or they are just changing. */
+__attribute__((noinline)) static struct compiled *compile_paths(unsigned number)
+{
+    static struct pyusdt_path paths[PATHS];
+    struct compiled *session = &compiled[number];
+    const char *wrong;
+
+    free_programs(session);
+    session->n = pyusdt_session_paths(number, paths, PATHS, &session->generation);
+    if (session->generation == 0)
+        return NULL;
+    for (unsigned i = 0; i < session->n; i++) {
+        session->program[i] = pyusdt_fetch_load(paths[i].bytes, paths[i].size, &wrong);
+        if (session->program[i] == NULL && wrong != NULL)
+            pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, wrong);
+    }
+    return session;
+}
+
+static struct compiled *find_programs(unsigned number)
+{
+    uint64_t generation = pyusdt_session_paths_generation(number);
+
+    if (generation == 0)
+        return NULL;
+    return compiled[number].generation == generation ? &compiled[number] : compile_paths(number);
+}
+
+static void set_absent(struct pyusdt_firing *firing)
+{
+    memset(&firing->args.value[PYUSDT_PATH_ARG], 0, PATHS * sizeof firing->args.value[0]);
+    memset(&firing->args.length[PYUSDT_PATH_ARG], 0, PATHS * sizeof firing->args.length[0]);
+}
+
+static void set_value(struct pyusdt_firing *firing, unsigned i,
+                      const struct pyusdt_fetch_program *program, PyObject *given)
+{
+    struct pyusdt_fetched found;
+
+    pyusdt_fetch_run(program, given, texts[i], &found);
+    if (!found.present)
+        return;
+    if (pyusdt_fetch_text_size(program) != 0) {
+        firing->args.value[PYUSDT_PATH_ARG + i] = (uint64_t)(uintptr_t)texts[i];
+        firing->args.length[PYUSDT_PATH_ARG + i] = found.length;
+    } else {
+        firing->args.value[PYUSDT_PATH_ARG + i] = (uint64_t)found.number; /* its length stays 0 */
+    }
+}
+
+static void fire(const struct pyusdt_firing *firing, uint32_t place, uint64_t session)
+{
+    if (pyusdt_firing_wants_stack(firing))
+        pyusdt_fire_with_stack(firing->probe, place, session, &firing->args);
+    else
+        pyusdt_fire_at(firing->probe, place, session, &firing->args);
+}
+
+uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, uint32_t place, uint64_t sessions,
+                               PyObject *given)
+{
+    uint64_t others = 0;
+
+    set_absent(firing);
+    for (; sessions != 0; sessions &= sessions - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(sessions);
+        struct compiled *session = number < PYUSDT_MAX_SESSIONS
+                                       ? find_programs(number)
+                                       : NULL; /* not the flight recorder */
+        uint32_t demand = session != NULL
+                              ? pyusdt_demand_at(firing->probe, 1ull << number) & PYUSDT_PATH_ARGS
+                              : 0;
+
+        if (demand == 0) {
+            others |= 1ull << number;
+            continue;
+        }
+        for (unsigned i = 0; i < session->n; i++)
+            if (demand >> (PYUSDT_PATH_ARG + i) & 1 && session->program[i] != NULL)
+                set_value(firing, i, session->program[i], given);
+        fire(firing, place, 1ull << number);
+        set_absent(firing);
+    }
+    return others;
+}

@@ -1,0 +1,34 @@
+/*
+ * The values that sessions read by paths (fetch_program.h) at events of code, as further arguments.
+ *
+ * - A session's paths are compiled when its first event comes, with the GIL.
+ * - The traced program's own PYUSDT_REDACT forbids paths with these names: their values are absent.
+ */
+#ifndef PYUSDT_CORE_SESSION_VALUES_H
+#define PYUSDT_CORE_SESSION_VALUES_H
+
+#include <Python.h>
+
+#include "pyusdt.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Fires for those of the sessions that read paths, each with its own values, and returns the other
+ * sessions. given: the object that the event is about, or NULL. The further arguments are absent
+ * before and after. */
+uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, uint32_t place, uint64_t sessions,
+                               PyObject *given);
+
+/* Once, before the provider's probes are published. */
+void pyusdt_vm_paths_start(void);
+
+/* Whether a session reads paths, this CPython has no values, and that is not reported yet; without
+ * the GIL. */
+int pyusdt_vm_paths_must_explain(void);
+
+/* Reports it. */
+void pyusdt_vm_paths_explain(void);
+
+#pragma GCC visibility pop
+
+#endif

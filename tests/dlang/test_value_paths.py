@@ -1,0 +1,146 @@
+"""Paths to values of Python programs in D: what they compile to, their types by use, and what is refused, where."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from pydtrace.dlang.compile import Compiler
+from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import Options
+
+ENTRY, RETURN = "python$target::f:function-entry", "python$target::f:function-return"
+INT, STRING, PRESENT, TYPENAME, LENGTH = 1, 3, 4, 5, 6
+
+
+def compiled(text: str, **options: object):
+    made = Options()
+    for name, value in options.items():
+        made.set(name, value)
+    compiler = Compiler(made)
+    compiler.compile_text(text)
+    return compiler.generate_program()
+
+
+def decode(path: bytes) -> tuple:
+    """(root, name, steps, result) of a program, as c reads it."""
+    size, version, root, count, result, at, length, most = struct.unpack_from("=IBBBBHHI", path)
+    assert (size, version, most) == (len(path), 1, 1023)
+    names = path[16 + 16 * count :]
+    steps = []
+    for i in range(count):
+        op, name, chars, number = struct.unpack_from("=B3xHHq", path, 16 + 16 * i)
+        steps.append((op, names[name : name + chars].decode() if op in (1, 3) else number))
+    return root, names[at : at + length].decode(), steps, result
+
+
+def paths(body: str, probe: str = ENTRY, **options: object) -> list[tuple]:
+    return [decode(each) for each in compiled(f"{probe} {body}", **options).paths]
+
+
+def test_the_steps_of_a_path():
+    found = paths('/local.cart.items[-1].größe["key"][2] == 3/ { }'.replace("größe", "size"))
+    assert found == [(1, "cart", [(1, "items"), (2, -1), (1, "size"), (3, "key"), (2, 2)], INT)]
+    assert paths("/global.LIMIT > 5/ { }") == [(2, "LIMIT", [], INT)]
+    assert paths("/retval.status == 5/ { }", RETURN) == [(3, "", [(1, "status")], INT)]
+    probe = "python$target:::exception-raise"
+    assert paths('/exception.code == "x"/ { }', probe) == [(3, "", [(1, "code")], STRING)]
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        ("/local.x/ { }", INT),
+        ("/!local.x/ { }", INT),
+        ("/local.x > 100/ { }", INT),
+        ('/local.x == "a"/ { }', STRING),
+        ('/"a" != local.x/ { }', STRING),
+        ("/local.x == execname/ { }", STRING),
+        ("/local.x == (string)arg1/ { }", STRING),
+        ("/arg2 == 1 && local.x/ { }", INT),
+        ("{ y = local.x + 1; }", INT),
+        ("{ y = 0; y += local.x; }", INT),
+        ("{ y = (string)local.x; }", STRING),
+        ("{ y = stringof(local.x); }", STRING),
+        ("{ y = (int64_t)local.x; }", INT),
+        ("{ y = strlen(local.x); }", INT - INT + STRING),
+        ("{ y = strjoin(local.x, local.x); }", STRING),
+        ('{ printf("%d", local.x); }', INT),
+        ('{ printf("%*d %s", 3, 4, local.x); }', STRING),
+        ('{ printf("%%%x", local.x); }', INT),
+        ("{ @ = sum(local.x); }", INT),
+        ("{ @ = quantize(local.x); }", INT),
+        ("{ @[(string)local.x] = count(); }", STRING),
+        ('{ @[arg2 == 1 ? (string)local.x : "b"] = count(); }', STRING),
+        ("/present(local.x)/ { }", PRESENT),
+        ("{ @[length(local.x)] = count(); }", LENGTH),
+        ("{ @[typename(local.x)] = count(); }", TYPENAME),
+        ('/typename(local.x) == "int"/ { }', TYPENAME),
+    ],
+)
+def test_the_type_comes_from_the_use(body, result):
+    assert paths(body) == [(1, "x", [], result)]
+
+
+def test_a_path_is_read_once_for_each_type():
+    found = compiled(
+        f'{ENTRY} /local.n > 1/ {{ printf("%d %s %d", local.n, local.n, local.m); }} {RETURN} /local.m/ {{ }}'
+    )
+    assert [decode(each)[1::2] for each in found.paths] == [("n", INT), ("n", STRING), ("m", INT)]
+    assert [sorted(clause.demand) for clause in found.clauses] == [[6, 7, 8], [8]]
+    assert found.clauses[0].demand[7] > 0 == found.clauses[0].demand[6]
+
+
+@pytest.mark.parametrize(
+    ("text", "tag", "words"),
+    [
+        (
+            f"{ENTRY} {{ @[local.x] = count(); }}",
+            "D_PATH_TYPE",
+            "(string)local.x or (int64_t)local.x",
+        ),
+        (f"{ENTRY} {{ self->x = local.x; }}", "D_PATH_TYPE", "not known from its use"),
+        (f"{ENTRY} {{ trace(local.x.y[0]); }}", "D_PATH_TYPE", "the type of local.x.y[0]"),
+        ("syscall:::entry /local.x/ { }", "D_PATH_PROBE", "syscall:::entry has no values"),
+        ("python$target:::gc-start /local.x/ { }", "D_PATH_PROBE", "gc-start has no values"),
+        ("BEGIN /local.x/ { }", "D_PATH_PROBE", "BEGIN has no values"),
+        (f"{ENTRY} /retval/ {{ }}", "D_PATH_PROBE", "it is at function-return"),
+        (f"{RETURN} /exception/ {{ }}", "D_PATH_PROBE", "has no exception"),
+        (f"{ENTRY} /local.db_password/ {{ }}", "D_PATH_SECRET", "-x secrets"),
+        (f'{ENTRY} /local.x["api_key"]/ {{ }}', "D_PATH_SECRET", 'local.x["api_key"]'),
+        (f"{ENTRY} /present(local.x.token)/ {{ }}", "D_PATH_SECRET", "local.x.token"),
+        (f"{ENTRY} /local[0]/ {{ }}", "D_SYNTAX", "local.NAME"),
+        (f"{ENTRY} /local/ {{ }}", "D_SYNTAX", "local.NAME"),
+        (f"{ENTRY} /local.x[arg2]/ {{ }}", "D_UNSUPPORTED", "only constants are indexes"),
+        (f"{ENTRY} /local.x{'.y' * 9}/ {{ }}", "D_UNSUPPORTED", "more than 8 steps"),
+        (
+            f"{ENTRY} /{'+'.join(f'local.x{i}' for i in range(7))}/ {{ }}",
+            "D_PATH_MANY",
+            "at most 6",
+        ),
+        (f"{ENTRY} /present(arg0)/ {{ }}", "D_FUNC_UNDEF", "present(local.x)"),
+        ("BEGIN { x = length(1); }", "D_FUNC_UNDEF", "undefined function name: length"),
+        ("BEGIN { typename(); }", "D_FUNC_UNDEF", "typename"),
+        (f"{ENTRY} {{ local.x = 1; }}", "D_PATH_WRITE", "local.x cannot be written"),
+        (f"{ENTRY} {{ local.x++; }}", "D_PATH_WRITE", "local.x cannot be written"),
+        (f"{ENTRY} /&local.x == 0/ {{ }}", "D_PATH_WRITE", "has no address"),
+    ],
+)
+def test_what_is_refused(text, tag, words):
+    with pytest.raises(CompileError) as error:
+        compiled(text)
+    shown = f"{error.value}"
+    assert error.value.tag == tag and words in shown and "^" in shown, shown
+
+
+def test_secrets_are_read_if_they_are_asked_for():
+    assert paths("/local.db_password == 1/ { }", secrets=None) == [(1, "db_password", [], INT)]
+
+
+def test_names_of_the_program_take_precedence():
+    for name in ("local", "global", "retval", "exception"):
+        found = compiled(f"BEGIN {{ {name} = 1; }} {ENTRY} /{name} == 1/ {{ }}")
+        assert found.paths == []
+    struct_text = "struct s { int x; }; struct s local; BEGIN { local.x = 1; }"
+    assert compiled(struct_text).paths == []

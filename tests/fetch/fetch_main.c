@@ -1,0 +1,54 @@
+/* An extension module `fetch_main`, for programs/random_paths.py: run(program, object, limit) runs a program of a
+ * tracer's on an object, and gives None (absent), or (number, real, text, truncated). load(program) gives what is wrong. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "_core_c/vm/fetch_program.h"
+
+static PyObject *run(PyObject *self, PyObject *args)
+{
+    static char text[PYUSDT_FETCH_TEXT + 1];
+    struct pyusdt_fetch_program *program;
+    struct pyusdt_fetched found;
+    PyObject *given;
+    Py_buffer bytes;
+    const char *wrong;
+    uint32_t size;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y*O", &bytes, &given))
+        return NULL;
+    program = pyusdt_fetch_load(bytes.buf, (size_t)bytes.len, &wrong);
+    PyBuffer_Release(&bytes);
+    if (program == NULL)
+        return PyErr_Format(PyExc_ValueError, "%s", wrong != NULL ? wrong : "no memory");
+    size = pyusdt_fetch_text_size(program);
+    memset(text, 0x55, sizeof text);
+    pyusdt_fetch_run(program, given, text, &found);
+    pyusdt_fetch_free(program);
+    if (text[size] != 0x55 || found.length > size)
+        return PyErr_Format(PyExc_SystemError, "it wrote behind its buffer");
+    if (PyErr_Occurred())
+        return NULL;
+    if (!found.present)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(Ldy#i)", (long long)found.number, found.real, text,
+                         (Py_ssize_t)found.length, (int)found.truncated);
+}
+
+static PyObject *is_supported(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return PyBool_FromLong(pyusdt_fetch_is_supported());
+}
+
+static PyMethodDef methods[] = {
+    {"run", run, METH_VARARGS, NULL}, {"is_supported", is_supported, METH_NOARGS, NULL}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "fetch_main", .m_size = -1,
+                                    .m_methods = methods};
+
+PyMODINIT_FUNC PyInit_fetch_main(void)
+{
+    return PyModule_Create(&module);
+}

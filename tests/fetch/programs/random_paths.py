@@ -1,0 +1,511 @@
+"""Random paths into random objects, read by a fetch program and by an oracle that runs no code of the objects.
+
+Arguments: the folder of fetch_main, a seed, how many paths.  It prints "ok PATHS PRESENT" or the first difference.
+"""
+
+import collections
+import gc
+import random
+import struct
+import sys
+import types
+
+sys.path.insert(0, sys.argv[1])
+import fetch_main
+
+chance = random.Random(int(sys.argv[2]))
+MISSING = object()
+LOCAL, GLOBAL, GIVEN = 1, 2, 3
+ATTRIBUTE, INDEX, KEY = 1, 2, 3
+INT, DOUBLE, STRING, PRESENT, TYPENAME, LENGTH = 1, 2, 3, 4, 5, 6
+hooks = 0
+
+
+def count(*_, **__):
+    global hooks
+    hooks += 1
+    raise RuntimeError("a hook ran")
+
+
+def encode(root, name, steps, result, most=0):
+    """The bytes of a program."""
+    names, rows = b"", b""
+
+    def add(text):
+        nonlocal names
+        data = text.encode()
+        names += data
+        return len(names) - len(data), len(data)
+
+    root_name = add(name) if name else (0, 0)
+    for op, value in steps:
+        at = add(value) if isinstance(value, str) else (0, 0)
+        rows += struct.pack("=B3xHHq", op, *at, value if isinstance(value, int) else 0)
+    size = 16 + len(rows) + len(names)
+    return (
+        struct.pack("=IBBBBHHI", size, 1, root, len(steps), result, *root_name, most) + rows + names
+    )
+
+
+# ---- objects that hurt ----
+
+
+class Hurting:
+    __getattr__ = __getattribute__ = __eq__ = __len__ = __iter__ = __repr__ = count
+    __bool__ = __index__ = __getitem__ = __contains__ = __lt__ = __call__ = __int__ = __float__ = (
+        count
+    )
+    price = property(count)
+    plain = 5
+
+    def __hash__(self):
+        return 1
+
+    @property
+    def __class__(self):
+        return count()
+
+
+class DataDescriptor:
+    __get__ = __set__ = count
+
+
+class NonData:
+    __get__ = count
+
+
+class EvilKey(str):
+    __eq__ = count
+
+    def __hash__(self):
+        return str.__hash__(self)
+
+
+class Meta(type):
+    __getattribute__ = __eq__ = __instancecheck__ = __subclasscheck__ = count
+    __hash__ = type.__hash__
+    only_meta = 3
+
+
+class WithMeta(metaclass=Meta):
+    a = "class"
+
+
+class Base:
+    a = 1
+    text = "of the class"
+    data, lazy = DataDescriptor(), NonData()
+
+
+class Slotted:
+    __slots__ = ("a", "b", "__private")
+
+
+class Child(Slotted, Base):
+    __slots__ = ("c",)
+
+
+class OwnList(list):
+    __len__ = __iter__ = __getitem__ = count
+
+
+class OwnDict(dict):
+    __getitem__ = __iter__ = __len__ = get = count
+
+
+class OwnTuple(tuple):
+    extra = 3
+
+
+class OwnInt(int):
+    pass
+
+
+class OwnStr(str):
+    __len__ = __iter__ = count
+
+
+class EvilNames:
+    """Its class has a key that is no exact str: every lookup by a hash could call its __eq__."""
+
+
+type.__setattr__(EvilNames, "shown", 9)
+Stolen = type("Stolen", (), {"a": Slotted.__dict__["a"], "b": 4})  # another class's slot
+Mixed = type("Mixed", (), {EvilKey("a"): 1, "b": 2, EvilKey("c"): 3})
+Point = collections.namedtuple("Point", "a b")
+NAMES = [
+    "a",
+    "b",
+    "c",
+    "price",
+    "plain",
+    "data",
+    "lazy",
+    "text",
+    "größe",
+    "_Slotted__private",
+    "extra",
+    "missing",
+]
+NAMES += ["__dict__", "__class__", "__doc__", "only_meta"]
+
+
+def make_leaf():
+    return chance.choice(
+        [
+            lambda: (
+                chance.getrandbits(chance.choice([1, 8, 30, 31, 62, 63, 64, 65, 300]))
+                * chance.choice([1, -1])
+            ),
+            lambda: chance.random() * 1e9,
+            lambda: "".join(
+                chance.choice("aä\u20ac\U0001f600\ud800") for _ in range(chance.randrange(30))
+            ),
+            lambda: "ascii" * chance.randrange(5),
+            lambda: bytes(chance.randrange(256) for _ in range(chance.randrange(20))),
+            lambda: None,
+            lambda: True,
+            lambda: OwnInt(chance.getrandbits(70)),
+            lambda: OwnStr("own"),
+            lambda: {1, 2, 3},
+            lambda: count,
+            lambda: WithMeta,
+            lambda: Base,
+            lambda: types,
+        ]
+    )()
+
+
+def make_dict(level):
+    made = chance.choice([dict, OwnDict])()
+    for _ in range(chance.randrange(6)):
+        key = chance.choice(
+            [
+                chance.choice(NAMES),
+                chance.randrange(-3, 4),
+                (1,),
+                EvilKey(f"evil{chance.randrange(3)}"),
+            ]
+        )
+        if not isinstance(key, EvilKey) or not any(
+            isinstance(each, EvilKey) for each in dict.keys(made)
+        ):
+            dict.__setitem__(made, key, make_any(level))
+    return made
+
+
+def make_instance(level):
+    kind = chance.choice(
+        [Hurting, Base, Slotted, Child, WithMeta, Stolen, Mixed, EvilNames, types.SimpleNamespace]
+    )
+    made = kind() if kind is types.SimpleNamespace else object.__new__(kind)
+    for name in chance.sample(NAMES[:11], chance.randrange(6)):
+        try:
+            if name == "data" and kind in (Base, Child):  # behind the data descriptor
+                object.__getattribute__(made, "__dict__")["data"] = make_any(level)
+            else:
+                object.__setattr__(made, name, make_any(level))
+        except (AttributeError, RuntimeError, TypeError):
+            global hooks
+            hooks = 0
+    if chance.random() < 0.2:
+        try:
+            own = object.__getattribute__(made, "__dict__")  # it is made
+            if chance.random() < 0.5:
+                dict.__setitem__(own, EvilKey("evil"), 1)
+        except AttributeError:
+            pass
+    if chance.random() < 0.2:
+        try:
+            object.__delattr__(made, chance.choice(NAMES[:4]))
+        except (AttributeError, RuntimeError, TypeError):
+            hooks = 0
+    return made
+
+
+def make_any(level):
+    if level <= 0 or chance.random() < 0.3:
+        return make_leaf()
+    several = [make_any(level - 1) for _ in range(chance.randrange(5))]
+    return chance.choice(
+        [
+            lambda: several,
+            lambda: tuple(several),
+            lambda: OwnList(several),
+            lambda: OwnTuple(several),
+            lambda: Point(make_any(level - 1), 2),
+            lambda: make_dict(level - 1),
+            lambda: make_instance(level - 1),
+            lambda: make_instance(level - 1),
+        ]
+    )()
+
+
+# ---- the oracle ----
+
+MRO = type.__dict__["__mro__"].__get__
+CLASS_DICT = type.__dict__["__dict__"].__get__
+
+
+def find_in_dict(mapping, name):
+    """By identity and exact types, never by ==."""
+    items = (
+        dict.items(mapping) if isinstance(mapping, dict) else types.MappingProxyType.items(mapping)
+    )
+    for key, value in items:
+        if type(key) is type(name) and (type(key) in (str, int)) and key == name:
+            return value
+    return MISSING
+
+
+def find_in_types(kind, name):
+    for base in MRO(kind):
+        found = find_in_dict(CLASS_DICT(base), name)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+def has(kind, name):
+    return find_in_types(kind, name) is not MISSING
+
+
+def attribute(value, name):
+    kind = type(value)
+    if issubclass_raw(kind, type):
+        found = find_in_types(value, name)
+        return MISSING if found is MISSING or has(type(found), "__get__") else found
+    found = find_in_types(kind, name)
+    if type(found) is types.MemberDescriptorType:
+        owner = types.MemberDescriptorType.__dict__["__objclass__"].__get__(found)
+        if owner not in list(map(Same, MRO(kind))):
+            return MISSING
+        try:
+            slot = found.__get__(value)
+        except (AttributeError, TypeError):
+            return MISSING
+        return slot if slotted(owner) else MISSING
+    if found is not MISSING and type(found) is TUPLE_GETTER:
+        return found.__get__(value)
+    own = instance_value(value, name)
+    if own is not MISSING or found is MISSING:
+        return own
+    if has(type(found), "__get__") or has(type(found), "__set__") or has(type(found), "__delete__"):
+        return MISSING
+    return found
+
+
+TUPLE_GETTER = type(Point.__dict__["a"])
+
+
+class Same:
+    """Compares by identity, whatever the metaclass says."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value is (other.value if type(other) is Same else other)
+
+    __hash__ = None
+
+
+def slotted(owner):
+    return owner in list(
+        map(Same, (Slotted, Child, types.SimpleNamespace, types.FunctionType, types.ModuleType))
+    )
+
+
+def issubclass_raw(kind, base):
+    return any(each is base for each in MRO(kind))
+
+
+def instance_value(value, name):
+    if issubclass_raw(type(value), types.ModuleType):
+        return find_in_dict(vars(value), name)
+    if not has_dict(type(value)):
+        return MISSING
+    try:
+        return find_in_dict(object.__getattribute__(value, "__dict__"), name)
+    except AttributeError:
+        return MISSING
+
+
+def has_dict(kind):
+    return type.__dict__["__dictoffset__"].__get__(kind) != 0
+
+
+def step(value, op, operand):
+    kind = type(value)
+    if op == ATTRIBUTE:
+        return attribute(value, operand)
+    if op == INDEX and not issubclass_raw(kind, dict):
+        for base in (list, tuple):
+            if issubclass_raw(kind, base):
+                try:
+                    return base.__getitem__(value, operand)
+                except IndexError:
+                    return MISSING
+        return MISSING
+    return find_in_dict(value, operand) if issubclass_raw(kind, dict) else MISSING
+
+
+def utf8(text, most):
+    data, truncated = b"", 0
+    for number in range(str.__len__(text)):
+        each = str.__getitem__(text, number)
+        piece = b"?" if "\ud800" <= each <= "\udfff" else str.encode(each)
+        if len(data) + len(piece) > most:
+            return data, 1
+        data += piece
+    return data, truncated
+
+
+def wanted_of(value, result, most):
+    kind = type(value)
+    if value is MISSING:
+        return None
+    if result == PRESENT:
+        return 1, 0.0, b"", 0
+    if result == TYPENAME:
+        name = c_name(kind)
+        return 0, 0.0, name[:most], int(len(name) > most)
+    if result == LENGTH:
+        for base in (str, list, tuple, bytes, dict, set, frozenset):
+            if issubclass_raw(kind, base):
+                return base.__len__(value), 0.0, b"", 0
+        return None
+    if result == STRING:
+        if issubclass_raw(kind, str):
+            return 0, 0.0, *utf8(value, most)
+        if issubclass_raw(kind, bytes):
+            return 0, 0.0, value[:most], int(len(value) > most)
+        return None
+    if issubclass_raw(kind, int):
+        number = int.__int__(value)
+        near = max(min(number, 2**63 - 1), -(2**63))
+        return near, float(near), b"", int(near != number)
+    if issubclass_raw(kind, float):
+        real = float.__float__(value)
+        if result == DOUBLE:
+            return 0, real, b"", 0
+        number = int(real)
+        near = max(min(number, 2**63 - 1), -(2**63))
+        return near, real, b"", int(near != number)
+    return None
+
+
+def c_name(kind):
+    name = type.__dict__["__name__"].__get__(kind)
+    return C_NAMES.get(kind.__name__ if type(kind) is type else name, name).encode()
+
+
+C_NAMES = {"SimpleNamespace": "types.SimpleNamespace"}
+
+
+# ---- paths ----
+
+
+def random_step(value):
+    kind = type(value)
+    if chance.random() < 0.85:  # one that may lead somewhere
+        if issubclass_raw(kind, dict):
+            keys = [key for key in dict.keys(value) if type(key) in (str, int)]
+            if keys:
+                key = chance.choice(keys)
+                return (KEY, key) if type(key) is str else (INDEX, key)
+        if issubclass_raw(kind, list) or issubclass_raw(kind, tuple):
+            return INDEX, chance.randrange(-6, 6)
+    return chance.choice(
+        [
+            (ATTRIBUTE, chance.choice(NAMES)),
+            (ATTRIBUTE, chance.choice(NAMES)),
+            (INDEX, chance.choice([0, -1, 1 << 62, -(1 << 63)])),
+            (KEY, chance.choice(NAMES)),
+            (INDEX, chance.randrange(-2, 3)),
+        ]
+    )
+
+
+SHARED = (type(None), bool, int, bytes, str)
+
+
+def check(made):
+    """One path; whether it leads to a value."""
+    steps, value = [], made
+    for _ in range(chance.randrange(5)):
+        if value is MISSING:
+            break
+        steps.append(random_step(value))
+        before = value
+        # the program first: the oracle makes dicts
+        program = encode(GIVEN, "", steps, PRESENT)
+        is_present = fetch_main.run(program, made) is not None
+        value = step(before, *steps[-1])
+        assert is_present == (value is not MISSING), (
+            steps,
+            is_present,
+            type.__repr__(type(before)),
+        )
+    result, most = chance.randrange(1, 7), chance.choice([1, 5, 40, 4096])
+    references = sys.getrefcount(value)
+    found = fetch_main.run(encode(GIVEN, "", steps, result, most), made)
+    assert sys.getrefcount(value) == references or type(value) in SHARED
+    wanted = wanted_of(value, result, most)
+    assert found == wanted, (steps, result, most, found, wanted)
+    return wanted is not None
+
+
+def locals_and_globals(argument, *rest):
+    """Variables of the frame that calls: arguments, cells, free variables, unbound ones."""
+    cell = argument
+    unbound = 1
+    del unbound
+
+    def inner():
+        assert fetch_main.run(encode(LOCAL, "cell", [], INT), None)[0] == cell
+        assert fetch_main.run(encode(LOCAL, "argument", [], INT), None) is None
+
+    inner()
+    assert fetch_main.run(encode(LOCAL, "argument", [], INT), None)[0] == argument
+    assert fetch_main.run(encode(LOCAL, "cell", [], INT), None)[0] == argument
+    assert fetch_main.run(encode(LOCAL, "rest", [(INDEX, -1)], STRING), None)[2] == b"last"
+    assert fetch_main.run(encode(LOCAL, "unbound", [], PRESENT), None) is None
+    assert fetch_main.run(encode(GLOBAL, "NAMES", [(INDEX, 0)], STRING), None)[2] == b"a"
+    assert fetch_main.run(encode(GLOBAL, "no such", [], PRESENT), None) is None
+    return [fetch_main.run(encode(LOCAL, "each", [], INT), None)[0] for each in (7,)]
+
+
+def wrong_programs():
+    good = encode(LOCAL, "name", [(ATTRIBUTE, "a"), (INDEX, 1)], INT)
+    for size in range(len(good)):
+        try:
+            fetch_main.run(good[:size], None)
+        except ValueError:
+            continue
+        raise AssertionError(size)
+    for _ in range(3000):
+        bad = bytearray(good)
+        for _ in range(chance.randrange(1, 4)):
+            bad[chance.randrange(len(bad))] = chance.randrange(256)
+        try:
+            fetch_main.run(bytes(bad), [1, 2])
+        except ValueError:
+            pass
+
+
+if not fetch_main.is_supported():
+    print("not supported")
+    sys.exit()
+assert locals_and_globals(5, "first", "last") == [7]
+wrong_programs()
+present = paths = 0
+while paths < int(sys.argv[3]):
+    made = make_any(4)
+    hooks = 0
+    for _ in range(10):
+        present += check(made)
+        paths += 1
+    assert hooks == 0, "a hook ran"
+gc.collect()
+print("ok", paths, present)

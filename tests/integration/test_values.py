@@ -1,0 +1,236 @@
+"""Values of a Python program in scripts: local, global, retval, exception, on each CPython that has them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from tests.support import harness, python_builds
+
+pytestmark = pytest.mark.own_processes
+
+PROGRAM = """
+import sys
+
+LIMIT = 7
+hooks = 0
+
+class Cart:
+    def __init__(self, total, user):
+        self.total, self.user, self.items = total, user, [1, 2, 3]
+        self.password = "hunter2"
+
+    @property
+    def price(self):
+        global hooks
+        hooks += 1
+
+    def __getattr__(self, name):
+        global hooks
+        hooks += 1
+        raise AttributeError(name)
+
+class Odd(Exception):
+    def __init__(self, code):
+        self.code = code
+
+def checkout(cart, n, *rest, **more):
+    captured = n * 10
+    def inner(factor):
+        return captured * factor
+    late = f"late {n}"
+    if n == 3:
+        raise Odd(n)
+    return {"status": inner(2), 5: "five"}
+
+def generates(n):
+    got = yield n
+    yield got
+
+class Shape:
+    def area(self, side: float):
+        return side * side
+
+for n in range(5):
+    try:
+        checkout(Cart(100 * n, f"größe {n}"), n, "r", key="v")
+    except Odd:
+        pass
+for each in generates(4):
+    pass
+Shape().area(2.5)
+Shape().area(1 << 70)
+print("hooks", hooks, flush=True)
+"""
+
+
+@pytest.fixture(scope="module", params=["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"])
+def python(request) -> str:
+    path = python_builds.find(request.param)
+    if path is None:
+        pytest.skip(f"host: no CPython {request.param}")
+    python_builds.build(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("values") / "shop.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    return str(path)
+
+
+def run(python: str, program: str, script: str, *options: str, **environment: str):
+    return harness.run(
+        [*python_builds.pydtrace(), "-q", *options, "-n", script, "-c", f"{python} {program}"],
+        env={**os.environ, "PYTHONPATH": python_builds.ROOM, **environment},
+    )
+
+
+def lines(python: str, program: str, script: str, *options: str, **environment: str) -> list[str]:
+    done = run(python, program, script, *options, **environment)
+    assert (done.status, done.stderr) == (0, ""), done
+    printed = [line for line in done.stdout.splitlines() if line.strip()]
+    assert "hooks 0" in printed
+    return [line for line in printed if line != "hooks 0"]
+
+
+ENTRY, RETURN = (f"python$target::checkout:function-{each}" for each in ("entry", "return"))
+
+
+def test_predicates_and_printf(python, program):
+    script = f"""{ENTRY} /local.cart.total >= 300/
+        {{ printf("%d %s %d %s\\n", local.n, local.cart.user, local.cart.items[-1], local.rest[0]); }}"""
+    assert lines(python, program, script) == ["3 größe 3 3 r", "4 größe 4 3 r"]
+
+
+def test_results_and_variables_at_return(python, program):
+    script = f"""{RETURN} /arg3 == 0/
+        {{ printf("%d %s %s %d\\n", retval["status"], retval[5], local.late, local.captured); }}"""
+    assert lines(python, program, script) == [
+        f"{20 * n} five late {n} {10 * n}" for n in (0, 1, 2, 4)
+    ]
+
+
+def test_free_variables_and_globals(python, program):
+    script = """python$target::*inner:function-entry
+        { printf("%d %d %d\\n", local.captured, local.factor, global.LIMIT); }"""
+    assert lines(python, program, script) == [f"{10 * n} 2 7" for n in (0, 1, 2, 4)]
+
+
+def test_exceptions(python, program):
+    script = """python$target::checkout:exception-raise
+        { printf("%d %s %d\\n", exception.code, typename(exception), local.n); }"""
+    assert lines(python, program, script) == ["3 Odd 3"]
+
+
+def test_absent_is_another_thing_than_0(python, program):
+    """Not bound yet, no such name, a property, a missing key, too far in a list."""
+    script = f"""{ENTRY} /local.n == 0/ {{ printf("%d%d%d%d%d %d [%s]\\n", present(local.late), present(local.nothing),
+        present(local.cart.price), present(local.more["none"]), present(local.rest[1]), local.nothing, local.cart.price); }}"""
+    # one script has six paths
+    done = run(python, program, script)
+    assert done.status == 1 and "at most 6 paths" in done.stderr
+    script = f"""{ENTRY} /local.n == 0/ {{ printf("%d%d%d%d [%s]\\n", present(local.n), present(local.late),
+        present(local.cart.price), present(local.rest[1]), local.cart.price); }}"""
+    assert lines(python, program, script) == ["1000 []"]
+
+
+def test_keys_lengths_and_types(python, program):
+    script = f"""{ENTRY} {{ @[strtok(local.cart.user, "ö"), length(local.cart.items)] = sum(local.cart.total); }}
+        {RETURN} {{ @t[typename(retval)] = count(); }}"""
+    found = [re.sub(r" +", " ", each.strip()) for each in lines(python, program, script)]
+    assert sorted(found) == ["1", "dict 4", "gr 3 1000"]
+
+
+def test_numbers(python, program):
+    """A float without its fraction, the nearest of what does not fit."""
+    script = 'python$target::*area:function-return { printf("%d %d\\n", local.side, retval); }'
+    assert lines(python, program, script) == ["2 6", f"{2**63 - 1} {2**63 - 1}"]
+
+
+def test_generators(python, program):
+    script = 'python$target::generates:function-entry, python$target::generates:function-return { printf("%d\\n", local.n); }'
+    assert lines(python, program, script) == ["4"] * 6
+
+
+def test_two_sessions_read_values_of_their_own(python, program, tmp_path):
+    """At the same event; one of them reads none."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import time\ndef f(a, b): return a\ni = 0\nwhile True:\n    i += 1; f(i, -i); time.sleep(0.002)\n"
+    )
+    here = [*python_builds.pydtrace(), "-q", "-n"]
+    scripts = [
+        f'python$target::f:function-entry /local.{name} {sign} 0/ {{ printf("%d\\n", local.{name}); }} tick-1s {{ exit(0); }}'
+        for name, sign in (("a", ">"), ("b", "<"))
+    ]
+    scripts.append("python$target::f:function-entry { @ = count(); } tick-1s { exit(0); }")
+    environment = {**os.environ, "PYTHONPATH": python_builds.ROOM, "PYUSDT_VM": "1"}
+    with subprocess.Popen([python, "-m", "pyusdt", str(slow)], env=environment) as target:
+        try:
+            time.sleep(0.5)
+            tracers = [
+                subprocess.Popen(
+                    [*here, script, "-p", str(target.pid)],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                for script in scripts
+            ]
+            printed = [tracer.communicate(timeout=60) for tracer in tracers]
+        finally:
+            target.kill()
+    assert [error for _, error in printed] == [""] * 3
+    first, second, third = ([int(each) for each in out.split()] for out, _ in printed)
+    assert len(first) > 50 and all(each > 0 for each in first) and first == sorted(first)
+    assert len(second) > 50 and all(each < 0 for each in second)
+    assert third[0] > 50
+
+
+def test_the_programs_veto(python, program):
+    """What PYUSDT_REDACT has is absent, whatever the tracer asks for, and it says so."""
+    script = f'{ENTRY} /local.n == 1/ {{ printf("[%s] %d %d\\n", local.cart.user, local.cart.total, present(local.cart.user)); }}'
+    done = run(python, program, script, PYUSDT_REDACT="nothing, USE*")
+    assert "[] 100 0\n" in done.stdout and "PYUSDT_REDACT" in done.stderr, done
+
+
+def test_secrets(python, program):
+    script = f'{ENTRY} /local.cart.password == "hunter2"/ {{ @ = count(); }}'
+    done = run(python, program, script)
+    assert done.status == 1 and "has the name of a secret" in done.stderr
+    assert lines(python, program, script, "-x", "secrets")[-1].strip() == "5"
+
+
+def test_a_build_without_the_gil_says_that_it_has_none(tmp_path):
+    path = python_builds.find("without the GIL")
+    if path is None:
+        pytest.skip("host: no CPython without the GIL")
+    python_builds.build(path)
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import time\ndef checkout(n): pass\nend = time.time() + 2\nwhile time.time() < end: checkout(1); time.sleep(0.01)\n"
+    )
+    done = run(path, str(slow), f"{ENTRY} {{ @[present(local.n)] = count(); }}")
+    assert done.status == 0 and "this CPython runs without the GIL" in done.stderr, done
+    assert done.stdout.split()[0] == "0"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-x", "engine=kernel"], "not possible with the kernel engine"),
+        (["--record", "values.pyusdt"], "not possible with --record"),
+    ],
+)
+def test_where_there_are_no_values_yet(program, options, words):
+    done = run(sys.executable, program, f"{ENTRY} /local.n/ {{ }}", *options)
+    assert done.status == 1 and words in done.stderr, done
