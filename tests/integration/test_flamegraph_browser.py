@@ -34,9 +34,9 @@ def browser():
 @pytest.fixture
 def shown(browser, tmp_path):
     profile = Profile(100, "running threads")
-    profile.add_sample("", (MAIN, WORK, LEAF), 6)
-    profile.add_sample("", (MAIN, LEAF), 2)
-    profile.add_sample("", (MAIN, EVIL), 2)
+    profile.add_sample((), (MAIN, WORK, LEAF), 6)
+    profile.add_sample((), (MAIN, LEAF), 2)
+    profile.add_sample((), (MAIN, EVIL), 2)
     (tmp_path / "made.svg").write_text(render_flamegraph(profile, HOSTILE))
     browser.get((tmp_path / "made.svg").as_uri())
     yield browser

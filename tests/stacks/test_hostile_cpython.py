@@ -151,7 +151,8 @@ def test_a_profile_of_long_names(hostile, monkeypatch):
         process.close()
     for n in range(20):
         profile.add_sample(
-            f"thread {n}", next(stack for _, stack in profile.stacks if len(stack) == 100)
+            (("thread", f"thread {n}"),),
+            next(stack for _, stack in profile.stacks if len(stack) == 100),
         )
     assert profile.counts["left_out"] == 11 and len(fold_stacks(profile)) < 11 * 8003 * 100
 

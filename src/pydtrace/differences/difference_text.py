@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from pydtrace.profile.profile_reader import StackAmounts
+    from pydtrace.profile.stack_amounts import StackAmounts
 
     from .profile_difference import Change, FunctionChange, ProfileDifference
 

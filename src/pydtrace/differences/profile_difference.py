@@ -13,7 +13,7 @@ from . import chance
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pydtrace.profile.frame_key import FrameKey
-    from pydtrace.profile.profile_reader import StackAmounts
+    from pydtrace.profile.stack_amounts import StackAmounts
 
 
 class DifferentUnits(Exception):

@@ -1,10 +1,8 @@
-"""Profiles in files, of pyusdt and of other tools, as amounts of stacks: folded stacks and
-speedscope's JSON.
+"""Profiles in files, of pyusdt and of other tools, as amounts of stacks: folded stacks, speedscope's
+JSON, pprof.
 
 - A file is untrusted: its size, its counts and its names are bounded, and a wrong one is an error
   that names the place.
-- An amount is in the file's own unit. sample_amount is that of one sample, or None: the amounts
-  are then no samples, and chance cannot be computed.
 """
 
 from __future__ import annotations
@@ -14,22 +12,23 @@ import json
 import math
 import re
 import zlib
-from collections import Counter
 
 from .frame_key import FrameKey
+from .pprof_reader import read_pprof
+from .stack_amounts import FrameCount, StackAmounts, UnreadableProfile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    Stack = tuple[FrameKey, ...]
+    from .stack_amounts import Stack
 
 MAX_BYTES = 1 << 28  # of a file, and of what it is uncompressed
-MAX_FRAMES = 1 << 24  # of all stacks together
 _SAME = 1e-4  # amounts that differ by less, relatively, are the same
 _MAX_LEAST_SAMPLES = 1000  # of the rarest stack; what is measured exactly has no common amount
 _GZIP = b"\x1f\x8b"
+_PPROF = re.compile(rb"\n.\x08")  # Profile.sample_type.type, which writers begin with
 _THREAD = re.compile(r"(\S.*?) (?:\d+|\?)((?:, .*)?)")  # as pyusdt profile --threads calls one
 _SPEEDSCOPE_UNITS = {
     "nanoseconds": ("seconds", 1e-9),
@@ -41,44 +40,14 @@ _SPEEDSCOPE_UNITS = {
 }
 
 
-class UnreadableProfile(Exception):
-    """A file that is no profile; the message names the file and the place."""
-
-
-class StackAmounts:
-    """stacks: {stack from the outermost frame on: amount}."""
-
-    __slots__ = ("sample_amount", "stacks", "unit")
-
-    def __init__(self, unit: str, sample_amount: float | None) -> None:
-        self.unit, self.sample_amount = unit, sample_amount
-        self.stacks: Counter[Stack] = Counter()
-
-    @property
-    def total(self) -> float:
-        return math.fsum(self.stacks.values())
-
-    @property
-    def samples(self) -> int | None:
-        return None if self.sample_amount is None else round(self.total / self.sample_amount)
-
-    def sum_functions(self) -> tuple[Counter[FrameKey], Counter[FrameKey]]:
-        """(self, total) of each function; in a recursion a function is counted once."""
-        own: Counter[FrameKey] = Counter()
-        total: Counter[FrameKey] = Counter()
-        for stack, amount in self.stacks.items():
-            own[stack[-1]] += amount
-            for place in set(stack):
-                total[place] += amount
-        return own, total
-
-
 def read_profile(path: str, with_lines: bool = False) -> StackAmounts:
     """with_lines: a function's lines are separate.  Raises UnreadableProfile, OSError."""
     data = read_bounded(path)
     try:
         if data[:1] == b"{":
             return _read_speedscope(_parse_json(data), with_lines)
+        if _PPROF.match(data):
+            return read_pprof(data, with_lines)
         return _read_folded(data.decode("utf-8", "replace"), with_lines)
     except UnreadableProfile as error:
         raise UnreadableProfile(f"{path}: {error}") from None
@@ -110,18 +79,6 @@ def _parse_json(data: bytes) -> Any:
         raise UnreadableProfile(f"no JSON: {error}") from None
 
 
-class _FrameCount:
-    """How many frames there may still be."""
-
-    def __init__(self) -> None:
-        self._left = MAX_FRAMES
-
-    def take(self, n: int) -> None:
-        self._left -= n
-        if self._left < 0:
-            raise UnreadableProfile(f"more than {MAX_FRAMES} frames")
-
-
 def _forget_line(place: FrameKey) -> FrameKey:
     return FrameKey((place.function, place.file, None))
 
@@ -132,7 +89,7 @@ def _forget_line(place: FrameKey) -> FrameKey:
 def _read_folded(text: str, with_lines: bool) -> StackAmounts:
     found = StackAmounts("samples", 1.0)
     places: dict[str, FrameKey] = {}
-    count = _FrameCount()
+    count = FrameCount()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -202,7 +159,7 @@ def _make_place(row: Any, with_lines: bool) -> FrameKey:
 
 
 def _read_one(profile: Any, places: list[FrameKey], factor: float) -> Iterator[tuple[Stack, float]]:
-    count = _FrameCount()
+    count = FrameCount()
     read = _read_samples if profile["type"] == "sampled" else _read_events
     for numbers, amount in read(profile):
         if not (isinstance(amount, (int, float)) and 0 <= amount < math.inf):

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import os
 import time
+from typing import NamedTuple
 
 from pydtrace.process import proc_threads
 from pydtrace.process.identity import is_alive
+from pydtrace.process.process_names import read_name
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects, unknown_frame
 from pydtrace.remote_python.native_dump import NO_COPY, NativeStacks
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
-from pydtrace.remote_python.thread_labels import ThreadLabels
+from pydtrace.remote_python.thread_labels import UNKNOWN, ThreadLabels
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.unwind.native_unwinder import interleave_frames
 from pydtrace.unwind.thread_capture import ThreadCapture
 
 from .frame_key import FrameKey, pseudo_frame
+from .sample_labels import PROCESS, THREAD
 from .stack_profile import RUNNING_THREADS
 
 TYPE_CHECKING = False
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from pydtrace.process.proc_threads import KernelThread
     from pydtrace.remote_python.python_threads import AnyFrame, RawThread
 
+    from .sample_labels import Labels
     from .stack_profile import Profile
 
 RUNNING, GIL, ALL = "running", "gil", "all"
@@ -47,7 +51,7 @@ _REST = 20  # the pause between two reads of the kernel's list of threads, in du
 
 
 class SamplerOptions:
-    """which: RUNNING, GIL or ALL; lines: a frame has its line, not only its function; threads: threads are separate; frames: of a stack, at most;
+    """which: RUNNING, GIL or ALL; lines: a frame has its line, not only its function; threads: samples have labels of their process and thread; frames: of a stack, at most;
     native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
     tasks, tags: asyncio tasks, tags are separate."""
 
@@ -111,6 +115,13 @@ class ThreadFinder:
         self._next = now + _REST * (now - began)
 
 
+class _Moment(NamedTuple):
+    """at: seconds of the monotonic clock."""
+
+    labels: Labels
+    at: float
+
+
 class SampledProcess:
     """A sampled process.  child: this process started it.  Raises StackReadError if it cannot be sampled."""
 
@@ -130,6 +141,7 @@ class SampledProcess:
         )
         self._labels = ThreadLabels(self.python, self._codes, options.tasks, options.tags)
         self._names = ThreadNames(self.python, self._codes)
+        self._process_label = f"{read_name(pid) or PROCESS} {pid}"
         self._needs_tasks = options.which == RUNNING or options.threads or options.native
         self._known: dict[
             tuple[bytes, int], tuple[FrameKey, ...]
@@ -138,8 +150,8 @@ class SampledProcess:
             int, bytes
         ] = {}  # code object -> its identity, the same at two samples
         self._unsure: list[
-            tuple[str, RawThread, Sequence[AnyFrame], Mapping[int, bytes | None]]
-        ] = []  # samples of the last round whose names are not confirmed yet: (thread, raw, frames, {code object: identity})
+            tuple[_Moment, RawThread, Sequence[AnyFrame], Mapping[int, bytes | None]]
+        ] = []  # samples of the last round whose names are not confirmed yet: (labels and time, raw, frames, {code object: identity})
         self._threads = ThreadFinder(self.python)
         self._renewed = time.monotonic()
 
@@ -150,27 +162,29 @@ class SampledProcess:
         self._resolve_unsure()
         self._labels.read_before()
         copies, raws = self._read_stacks()
+        at = time.monotonic()
         for raw in raws:
             task = self._threads.find_thread(raw, len(raws) == 1) if self._needs_tasks else None
             if self._is_counted(raw, task, copies):
-                found.append((self._thread_label(raw, task), raw, self._find_new_codes(raw), task))
+                moment = _Moment(self._read_labels(raw, task), at)
+                found.append((moment, raw, self._find_new_codes(raw), task))
         self._mark_replaced([(raw, new) for _, raw, new, _ in found if new])
         samples = [
-            (thread, raw, self._build_stack(raw, task, copies, new), new)
-            for thread, raw, new, task in found
+            (moment, raw, self._build_stack(raw, task, copies, new), new)
+            for moment, raw, new, task in found
         ]
         if (
             not self.python.memory.is_same_process()
         ):  # the names may be those of the process that has its id now
             raise StackReadError(f"process {self.pid} has ended")
-        for thread, raw, stack, new in samples:
+        for moment, raw, stack, new in samples:
             if new:
-                self._unsure.append((thread, raw, stack, new))
+                self._unsure.append((moment, raw, stack, new))
             else:
-                self._add_sample(thread, raw, stack)
+                self._add_sample(moment, raw, stack)
 
-    def _add_sample(self, thread: str, raw: RawThread, stack: tuple[FrameKey, ...]) -> None:
-        self._profile.add_sample(thread, stack)
+    def _add_sample(self, moment: _Moment, raw: RawThread, stack: tuple[FrameKey, ...]) -> None:
+        self._profile.add_sample(moment.labels, stack, 1, moment.at)
         self._profile.counts.update(raw.marks)
 
     def _find_new_codes(self, raw: RawThread) -> dict[int, bytes | None]:
@@ -207,7 +221,7 @@ class SampledProcess:
             self._confirmed.clear()
         unsure, self._unsure = self._unsure, []
         now = {code: self._codes.read_identity(code) for _, _, _, new in unsure for code in new}
-        for thread, raw, frames, new in unsure:
+        for moment, raw, frames, new in unsure:
             changed = {code for code, identity in new.items() if now[code] != identity}
             self._confirmed.update(
                 (code, identity)
@@ -216,13 +230,13 @@ class SampledProcess:
             )
             for code in changed:
                 self._codes.forget_code(code)
-            self._add_unsure(thread, raw, frames, changed)
+            self._add_unsure(moment, raw, frames, changed)
 
     def _add_unsure(
-        self, thread: str, raw: RawThread, frames: Sequence[AnyFrame], replaced: set[int]
+        self, moment: _Moment, raw: RawThread, frames: Sequence[AnyFrame], replaced: set[int]
     ) -> None:
         known = [unknown_frame() if frame.code in replaced else frame for frame in frames]
-        self._add_sample(thread, raw, self._make_frame_keys(raw, known))
+        self._add_sample(moment, raw, self._make_frame_keys(raw, known))
 
     def _read_stacks(self) -> tuple[Any, list[RawThread]]:
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
@@ -267,9 +281,9 @@ class SampledProcess:
     def close(self) -> None:
         if self.python.memory.is_same_process():
             self._resolve_unsure()
-        for thread, raw, frames, new in self._unsure:  # it is too late to confirm them
+        for moment, raw, frames, new in self._unsure:  # it is too late to confirm them
             replaced = {code for code, identity in new.items() if identity == _REPLACED}
-            self._add_unsure(thread, raw, frames, replaced)
+            self._add_unsure(moment, raw, frames, replaced)
         self._unsure = []
         for each in (self._native, self._capture):
             if each:
@@ -294,13 +308,17 @@ class SampledProcess:
             task is not None and (task.state_letter == "R" or task.tid in copies)
         )
 
-    def _thread_label(self, raw: RawThread, task: KernelThread | None) -> str:
-        """The label of its samples."""
-        thread = []
+    def _read_labels(self, raw: RawThread, task: KernelThread | None) -> Labels:
+        """The labels of its samples."""
+        labels = self._labels.read_labels(raw)
         if self._options.threads:
-            name = self._names.find_name(raw.home, raw.ident, task) or "thread"
-            thread = [f"{name} {task.tid if task else '?'}"]
-        return ", ".join([*thread, *self._labels.read_labels(raw)])
+            name = self._names.find_name(raw.home, raw.ident, task) or THREAD
+            labels = [
+                (PROCESS, self._process_label),
+                (THREAD, f"{name} {task.tid if task else UNKNOWN}"),
+                *labels,
+            ]
+        return tuple(labels)
 
     def _build_stack(
         self,

@@ -9,15 +9,20 @@ callees (total).
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .frame_key import FrameKey, pseudo_frame
+from .sample_labels import THREAD, format_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
+
+    from .sample_labels import Labels
+    from .sample_order import SampleOrder
 
     Stack = tuple[FrameKey, ...]
 
@@ -35,24 +40,37 @@ NAME_OVERHEAD = (
 LEFT_OUT_FRAME = pseudo_frame("left out")
 
 
+def _label_size(labels: Labels) -> int:
+    return sum(len(value) for _, value in labels)
+
+
 class Profile:
     """hz: samples a second that were wanted; what: which threads, in words; seconds: how long it took; unseen: seconds of
-    processor time of children that ended before they were looked at; status: of the program, negative: the signal that ended it.  stacks: {(thread, stack from
-    the outermost frame on): samples}, thread "" where threads are not distinguished.  looks: how often all threads were looked at;
+    processor time of children that ended before they were looked at; status: of the program, negative: the signal that ended it.  stacks: {(labels, stack from
+    the outermost frame on): samples}; separated: the names of the labels that outputs of text separate.  looks: how often all threads were looked at;
     missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
     many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
 
-    def __init__(self, hz: int, thread_kind: str, is_exact: bool = False) -> None:
+    def __init__(
+        self,
+        hz: int,
+        thread_kind: str,
+        is_exact: bool = False,
+        separated: Container[str] = (THREAD, "task", "tag"),
+    ) -> None:
         self.hz, self.thread_kind, self.is_exact = hz, thread_kind, is_exact
+        self.separated = separated
+        self.began_ns = time.time_ns()
+        self.order: SampleOrder | None = None  # whoever needs the samples' times sets it
         self.seconds = 0.0
         self.unseen_seconds = 0.0
         self.exit_status = 0
         self.rounds = self.missed_rounds = 0
-        self.stacks: Counter[tuple[str, Stack]] = Counter()
+        self.stacks: Counter[tuple[Labels, Stack]] = Counter()
         self.counts: Counter[str] = Counter()
-        self._frames = self._shown = self._frame_text = self._thread_text = 0
+        self._frames = self._shown = self._frame_text = self._label_text = 0
         self._full = False
-        self._threads: set[str] = set()
+        self._labels: set[Labels] = set()
         self._places: dict[FrameKey, FrameKey] = {}
         self._sizes: dict[FrameKey, int] = {}  # characters that each of them is shown with
 
@@ -68,32 +86,35 @@ class Profile:
             known = self._places[place] = place
         return known
 
-    def _intern_thread(self, thread: str) -> str:
-        """The same for what tells threads apart."""
-        if thread not in self._threads:
-            if self._thread_text > MAX_TEXT:
-                return LEFT_OUT_FRAME.function
-            self._thread_text += len(thread) + NAME_OVERHEAD
-            self._threads.add(thread)
-        return thread
+    def _intern_labels(self, labels: Labels) -> Labels:
+        """The same for labels."""
+        if labels not in self._labels:
+            if self._label_text > MAX_TEXT:
+                return ((THREAD, LEFT_OUT_FRAME.function),)
+            self._label_text += _label_size(labels) + NAME_OVERHEAD
+            self._labels.add(labels)
+        return labels
 
-    def add_sample(self, thread: str, stack: Stack, n: int = 1) -> None:
-        key = thread, stack
+    def add_sample(self, labels: Labels, stack: Stack, n: int = 1, at: float = 0.0) -> None:
+        """at: when it was taken, in seconds of the monotonic clock."""
+        key = labels, stack
         if key not in self.stacks:
-            shown = len(thread) + sum(self._sizes.get(place, 1) for place in stack)
+            shown = _label_size(labels) + sum(self._sizes.get(place, 1) for place in stack)
             if (
                 len(self.stacks) >= MAX_STACKS
                 or self._frames + len(stack) > MAX_FRAMES
                 or self._shown + shown > MAX_SHOWN
             ):
                 self._full = True
-                key = self._intern_thread(thread), (LEFT_OUT_FRAME,)
+                key = self._intern_labels(labels), (LEFT_OUT_FRAME,)
             else:
                 self._frames += len(stack)
                 self._shown += shown
         if self._full and LEFT_OUT_FRAME in key[1]:
             self.counts["left_out"] += n
         self.stacks[key] += n
+        if self.order is not None:
+            self.order.add_sample(key, n, at)
 
     @property
     def samples(self) -> int:
@@ -104,11 +125,12 @@ class Profile:
         return f"{n / self.hz:.6f} s" if self.is_exact else f"{n} samples"
 
     def group_by_thread(self) -> Iterator[tuple[str, list[tuple[Stack, int]]]]:
-        """(thread, [(stack, samples)])."""
-        threads: dict[str, list[tuple[Stack, int]]] = {}
-        for (thread, stack), n in self.stacks.items():
-            threads.setdefault(thread, []).append((stack, n))
-        yield from sorted(threads.items())
+        """(text of the labels that are separated, [(stack, samples)])."""
+        groups: dict[str, Counter[Stack]] = {}
+        for (labels, stack), n in self.stacks.items():
+            groups.setdefault(format_labels(labels, self.separated), Counter())[stack] += n
+        for text, stacks in sorted(groups.items()):
+            yield text, list(stacks.items())
 
     def rank_functions(self) -> list[tuple[FrameKey, int, int]]:
         """(place, self, total), those with the most of their own first; in a recursion a function is counted once."""

@@ -90,14 +90,13 @@ class RawThread:
 
     @property
     def code_positions(self) -> set[tuple[int, int]]:
-        """{(bytes from the frame to the end of the outermost one, address of its code object)}."""
-        size = len(self.stack)
-        return {
-            (size - at, code & ~_tracer.FRAME_FIRST)
-            for at, (code, _) in zip(
-                range(0, size, 16), struct.iter_unpack("=QQ", self.stack), strict=True
-            )
-        }
+        """{(number of the frame, the outermost first, address of its code object)}, the same with and without entries."""
+        codes = [
+            code & ~_tracer.FRAME_FIRST
+            for code, _ in struct.iter_unpack("=QQ", self.stack)
+            if code not in (_tracer.FRAME_FIRST, _tracer.FRAME_ADDRESS)
+        ]
+        return set(enumerate(reversed(codes)))
 
     def read_frames(self, codes: CodeObjects) -> list[Frame]:
         """[Frame], innermost first."""

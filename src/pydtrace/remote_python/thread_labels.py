@@ -48,13 +48,13 @@ class ThreadLabels:
         }
         self._threads = {}
 
-    def read_labels(self, raw: RawThread) -> list[str]:
-        """The labels, as texts."""
+    def read_labels(self, raw: RawThread) -> list[tuple[str, str]]:
+        """(name, value) of each label; "": there is none."""
         self._threads[raw.thread] = raw.interpreter
         now = self._read_values(raw.thread, raw.interpreter)
         before = self._before.get(raw.thread, now)
         return [
-            reader.format_label(raw, *each)
+            (reader.name, reader.format_value(raw, *each))
             for reader, each in zip(self._readers, zip(before, now, strict=True), strict=True)
         ]
 
@@ -65,6 +65,8 @@ class ThreadLabels:
 class _TaskLabel:
     """Tasks of asyncio."""
 
+    name = "task"
+
     def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._tasks, self._codes = AsyncioTasks(python, codes), codes
 
@@ -72,13 +74,13 @@ class _TaskLabel:
         """The task that runs in a thread, or 0."""
         return self._tasks.find_running(thread, interpreter)
 
-    def format_label(self, raw: RawThread, before: int | None, now: int | None) -> str:
+    def format_value(self, raw: RawThread, before: int | None, now: int | None) -> str:
         if not now and not before:
-            return "no task"
+            return ""
         codes = {code & ~1 for code, _ in struct.iter_unpack("=QQ", raw.stack)}
         if before != now or none_on_error(self._tasks.read_code, now) not in codes:
-            return f"task {UNKNOWN}"
-        return "task " + (none_on_error(self._find_task_name, now) or UNKNOWN)
+            return UNKNOWN
+        return none_on_error(self._find_task_name, now) or UNKNOWN
 
     def _find_task_name(self, task: int) -> str:
         """Its name; the function of its coroutine if it has only a default name."""
@@ -88,6 +90,8 @@ class _TaskLabel:
 
 
 class _TagLabel:
+    name = "tag"
+
     def __init__(self, python: RemotePython, codes: CodeObjects) -> None:
         self._python, self._codes, self._objects = python, codes, RemoteObjects(python, codes)
         self._head = python.layout["object_type"] + 8  # bytes that every object begins with
@@ -105,10 +109,10 @@ class _TagLabel:
             variable,
         )
 
-    def format_label(self, _: RawThread, before: int | None, now: int | None) -> str:
+    def format_value(self, _: RawThread, before: int | None, now: int | None) -> str:
         if before != now or now is None:
-            return f"tag {UNKNOWN}"
-        return "no tag" if not now else "tag " + (none_on_error(self._read_tag, now) or UNKNOWN)
+            return UNKNOWN
+        return "" if not now else none_on_error(self._read_tag, now) or UNKNOWN
 
     def _read_tag(self, address: int) -> str:
         return self._codes.read_bytes(address).decode("utf-8", "replace")[:1000]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pydtrace.driver.sink import Sink
 from pydtrace.profile.frame_key import FrameKey, pseudo_frame
+from pydtrace.profile.sample_labels import THREAD
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import RemotePython
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pydtrace.driver.sink import TraceInfo
+    from pydtrace.profile.sample_labels import Labels
     from pydtrace.profile.stack_profile import Profile, Stack
     from pydtrace.results.records import Record
 
@@ -49,7 +51,7 @@ class OffCpuInterval(NamedTuple):
     """began: ns."""
 
     began: int
-    thread: str
+    labels: Labels
     stack: Stack
 
 
@@ -100,7 +102,7 @@ class OffCpuSink(Sink):
                     self._make_frame(frame.name, frame.file, frame.line) for frame in thread.frames
                 ]
                 self._waiting[task.tid] = OffCpuInterval(
-                    now, self._thread_label(task.name, task.tid), tuple(reversed(stack))
+                    now, self._make_labels(task.name, task.tid), tuple(reversed(stack))
                 )
 
     def end_intervals(self) -> None:
@@ -114,16 +116,15 @@ class OffCpuSink(Sink):
         if chr(state) != _ENDED:
             stack = tuple(self._read_stack(texts, chr(state)))
             self._waiting[record.tid] = OffCpuInterval(
-                record.time, self._thread_label(name, record.tid), stack
+                record.time, self._make_labels(name, record.tid), stack
             )
 
     def _end_interval(self, tid: int, time: int) -> None:
         wait = self._waiting.pop(tid, None)
         if wait and time > wait.began:
             self._profile.rounds += 1
-            self._profile.add_sample(
-                wait.thread, wait.stack, (time - wait.began) * UNITS_PER_SECOND // 1_000_000_000
-            )
+            units = (time - wait.began) * UNITS_PER_SECOND // 1_000_000_000
+            self._profile.add_sample(wait.labels, wait.stack, units, wait.began / 1e9)
 
     def _read_stack(self, texts: Any, state: str) -> Iterator[FrameKey]:
         for text in reversed(texts):
@@ -137,5 +138,5 @@ class OffCpuSink(Sink):
     def _make_frame(self, function: str, file: str, line: int | None) -> FrameKey:
         return self._profile.intern_frame(FrameKey((function, file, line if self._lines else None)))
 
-    def _thread_label(self, name: str, tid: int) -> str:
-        return f"{name} {tid}" if self._threads else ""
+    def _make_labels(self, name: str, tid: int) -> Labels:
+        return ((THREAD, f"{name} {tid}"),) if self._threads else ()

@@ -13,8 +13,8 @@ NASTY = FrameKey(("<script>a;b</script>\n\x1b", "\"'&.py", 3))
 
 def made() -> Profile:
     profile = Profile(100, "running threads")
-    profile.add_sample("", (MAIN, WORK, LEAF), 6)
-    profile.add_sample("", (MAIN, WORK, WORK), 3)
-    profile.add_sample("", (MAIN,))
+    profile.add_sample((), (MAIN, WORK, LEAF), 6)
+    profile.add_sample((), (MAIN, WORK, WORK), 3)
+    profile.add_sample((), (MAIN,))
     profile.seconds, profile.rounds = 0.1, 10
     return profile

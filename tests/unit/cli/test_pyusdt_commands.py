@@ -40,7 +40,7 @@ def test_a_misspelt_command(written, hint):
         ),
         (
             ["profile", "-ox.svg", "1"],
-            "no option -o\nhint: --svg FILE, --speedscope FILE and --folded write what was seen\n",
+            "no option -o\nhint: --svg FILE, --speedscope FILE, --pprof FILE and --folded write what was seen\n",
         ),
         (["dump", "--jsno=1", "1"], "no option --jsno\nhint: did you mean --json?\n"),
         (

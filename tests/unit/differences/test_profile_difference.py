@@ -9,7 +9,7 @@ import pytest
 from pydtrace.differences.difference_text import encode_difference, render_difference
 from pydtrace.differences.profile_difference import DifferentUnits, ProfileDifference
 from pydtrace.profile.frame_key import FrameKey
-from pydtrace.profile.profile_reader import StackAmounts
+from pydtrace.profile.stack_amounts import StackAmounts
 from tests.support.made_up.made_profiles import LEAF, MAIN, NASTY, WORK
 
 

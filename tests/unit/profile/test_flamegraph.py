@@ -36,9 +36,9 @@ def test_flame():
 def test_flame_of_nothing_and_of_much():
     assert boxes(render_flamegraph(Profile(97, "all threads"), "nothing")) == {}
     profile = Profile(97, "all threads")
-    profile.add_sample("", (MAIN,), 1_000_000)
-    profile.add_sample("", (LEAF,))  # narrower than can be seen
-    profile.add_sample("", (WORK,) * 3000, 1_000_000)
+    profile.add_sample((), (MAIN,), 1_000_000)
+    profile.add_sample((), (LEAF,))  # narrower than can be seen
+    profile.add_sample((), (WORK,) * 3000, 1_000_000)
     found = boxes(render_flamegraph(profile, "deep"))
     assert ("leaf (/app.py)", 1) not in found and max(row for _, row in found) == 2000
     assert f'height="{TOP + 2001 * 17 + 10}"' in render_flamegraph(profile, "deep")

@@ -9,7 +9,7 @@ from tests.support.made_up.made_profiles import MAIN, made
 
 def test_folded():
     profile = made()
-    profile.add_sample("worker 7", (MAIN, pseudo_frame("moving")), 2)
+    profile.add_sample((("thread", "worker 7"),), (MAIN, pseudo_frame("moving")), 2)
     assert fold_stacks(profile) == (
         "main (/app.py) 1\nmain (/app.py);work (/app.py);leaf (/app.py) 6\n"
         "main (/app.py);work (/app.py);work (/app.py) 3\nworker 7;main (/app.py);[moving] 2\n"

@@ -7,11 +7,14 @@ import json
 
 import pytest
 
-from pydtrace.profile import profile_reader
+from pydtrace.profile import profile_reader, stack_amounts
 from pydtrace.profile.folded import fold_stacks
 from pydtrace.profile.frame_key import FrameKey
-from pydtrace.profile.profile_reader import UnreadableProfile, read_profile
+from pydtrace.profile.pprof import encode_pprof
+from pydtrace.profile.profile_reader import read_profile
 from pydtrace.profile.speedscope import make_speedscope
+from pydtrace.profile.stack_amounts import UnreadableProfile
+from pydtrace.profile.stack_profile import Profile
 from tests.support.made_up.made_profiles import LEAF, MAIN, NASTY, WORK, made
 
 SAME = {(MAIN, WORK, LEAF): 6, (MAIN, WORK, WORK): 3, (MAIN,): 1}
@@ -42,16 +45,39 @@ def test_speedscope(read):
     assert found.unit == "seconds" and found.samples == 10
     assert found.stacks[MAIN, WORK, LEAF] == pytest.approx(0.06)
     profile = made()
-    profile.stacks.pop(("", (MAIN,)))
-    profile.add_sample("", (MAIN,), 4)
-    profile.add_sample("", (LEAF,), 97)
+    profile.stacks.pop(((), (MAIN,)))
+    profile.add_sample((), (MAIN,), 4)
+    profile.add_sample((), (LEAF,), 97)
     profile.hz = 97
     assert read(json.dumps(make_speedscope(profile, "app"))).samples == 110
 
 
+def test_pprof(read):
+    found = read(encode_pprof(made(), "app"))
+    assert (found.unit, found.samples) == ("seconds", 10)
+    assert found.stacks == {stack: pytest.approx(n / 100) for stack, n in SAME.items()}
+    exact = Profile(1_000_000, "waits", is_exact=True)
+    exact.add_sample((), (MAIN,), 250_000)
+    found = read(encode_pprof(exact, "app"))
+    assert (found.unit, found.samples, found.stacks) == ("seconds", None, {(MAIN,): 0.25})
+
+
+def test_damaged_pprof(read):
+    """Whatever byte is another one, it is read or refused."""
+    data = gzip.decompress(encode_pprof(made(), "app"))
+    refused = 0
+    for at in range(len(data)):
+        for value in (0, 0x7F, 0xFF):
+            try:
+                read(data[:at] + bytes([value]) + data[at + 1 :])
+            except UnreadableProfile:
+                refused += 1
+    assert refused > 50
+
+
 def test_lines(read):
     profile = made()
-    profile.add_sample("", (FrameKey(("main", "/app.py", 7)),), 2)
+    profile.add_sample((), (FrameKey(("main", "/app.py", 7)),), 2)
     text = fold_stacks(profile)
     assert read(text).stacks[MAIN,] == 3
     assert read(text, lines=True).stacks[FrameKey(("main", "/app.py", 7)),] == 2
@@ -60,14 +86,14 @@ def test_lines(read):
 def test_threads_have_no_number(read):
     profile = made()
     for number in (11, 22):
-        profile.add_sample(f"worker {number}", (MAIN,))
+        profile.add_sample((("thread", f"worker {number}"),), (MAIN,))
     found = read(fold_stacks(profile))
     assert found.stacks[FrameKey(("worker", "", None)), MAIN] == 2
 
 
 def test_names_come_back(read):
     profile = made()
-    profile.add_sample("", (NASTY,))
+    profile.add_sample((), (NASTY,))
     (stack,) = (stack for stack in read(fold_stacks(profile)).stacks if stack not in SAME)
     assert len(stack) == 1 and "script" in stack[0].function
 
@@ -127,6 +153,6 @@ def test_limits(read, monkeypatch):
     for data in (b"a 1\n" * (1 << 19), gzip.compress(b"a 1\n" * (1 << 19))):
         with pytest.raises(UnreadableProfile, match="larger than 1 MiB"):
             read(data)
-    monkeypatch.setattr(profile_reader, "MAX_FRAMES", 3)
+    monkeypatch.setattr(stack_amounts, "MAX_FRAMES", 3)
     with pytest.raises(UnreadableProfile, match="more than 3 frames"):
         read("a;b;c;d 1\n")

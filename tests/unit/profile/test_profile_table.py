@@ -59,7 +59,7 @@ def test_where_no_thread_ran_it_says_what_to_ask():
 
 def test_names_obey_nobody():
     profile = Profile(97, "all threads")
-    profile.add_sample("thread\x1b;", (NASTY,))
+    profile.add_sample((("thread", "thread\x1b;"),), (NASTY,))
     assert profile_table.render_table(profile).splitlines()[1:] == [
         "100.0%  100.0%  <script>a;b</script>\\n\\x1b (\"'&.py:3)"
     ]

@@ -12,9 +12,9 @@ def test_room(monkeypatch):
     """However many stacks a process shows."""
     monkeypatch.setattr(profiles, "MAX_FRAMES", 5)
     profile = made()
-    profile.add_sample("", (LEAF, LEAF), 4)
+    profile.add_sample((), (LEAF, LEAF), 4)
     assert profile.counts == {"left_out": 7} and profile.samples == 14
-    assert profile.stacks["", (pseudo_frame("left out"),)] == 7
+    assert profile.stacks[(), (pseudo_frame("left out"),)] == 7
 
 
 def test_more_names_than_there_is_room_for(monkeypatch):
@@ -25,7 +25,7 @@ def test_more_names_than_there_is_room_for(monkeypatch):
     assert [place.function for place in places] == ["function 0", "function 1", *["[left out]"] * 3]
     assert profile.intern_frame(FrameKey(("function 0", "/f.py", None))) is places[0]
     for place in places:
-        profile.add_sample("", (place,))
+        profile.add_sample((), (place,))
     assert profile.counts == {"left_out": 3} and profile.samples == 5
 
 
@@ -43,11 +43,11 @@ def test_more_threads_and_stacks_than_there_is_room_for(monkeypatch):
     monkeypatch.setattr(profiles, "MAX_TEXT", 2 * profiles.NAME_OVERHEAD)
     profile = Profile(100, "threads")
     for i in range(1000):
-        profile.add_sample(f"tag {i}", (MAIN,))
+        profile.add_sample((("thread", f"tag {i}"),), (MAIN,))
     left = (pseudo_frame("left out"),)
     assert profile.stacks == {
-        **{(f"tag {i}", (MAIN,)): 1 for i in range(3)},
-        **{(f"tag {i}", left): 1 for i in (3, 4)},
-        ("[left out]", left): 995,
+        **{((("thread", f"tag {i}"),), (MAIN,)): 1 for i in range(3)},
+        **{((("thread", f"tag {i}"),), left): 1 for i in (3, 4)},
+        ((("thread", "[left out]"),), left): 995,
     }
     assert profile.counts == {"left_out": 997} and profile.samples == 1000

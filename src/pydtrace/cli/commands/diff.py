@@ -12,7 +12,9 @@ from pydtrace.differences.aggregation_difference import (
 from pydtrace.differences.aggregation_text import encode_aggregations, render_aggregations
 from pydtrace.differences.difference_text import encode_difference, render_difference
 from pydtrace.differences.profile_difference import DifferentUnits, ProfileDifference
-from pydtrace.profile.profile_reader import UnreadableProfile, read_bounded, read_profile
+from pydtrace.profile.pprof_schema import NoProtobuf
+from pydtrace.profile.profile_reader import read_bounded, read_profile
+from pydtrace.profile.stack_amounts import UnreadableProfile
 from pydtrace.untrusted.isolated_python import isolated_command
 
 TYPE_CHECKING = False
@@ -52,7 +54,7 @@ def compare_files(options: Namespace) -> str:
         if kinds[0] == "a profile":
             return _compare_profiles(options)
         return _compare_aggregations(options, script)
-    except (UnreadableProfile, DifferentUnits, UnreadableAggregations) as error:
+    except (UnreadableProfile, NoProtobuf, DifferentUnits, UnreadableAggregations) as error:
         raise NotCompared(str(error)) from None
 
 

@@ -755,7 +755,7 @@ COMMANDS = {
 }
 
 
-_WRITES_HINT = "--svg FILE, --speedscope FILE and --folded write what was seen"
+_WRITES_HINT = "--svg FILE, --speedscope FILE, --pprof FILE and --folded write what was seen"
 _OPTION_HINTS = {
     "-o": _WRITES_HINT,
     "--output": _WRITES_HINT,

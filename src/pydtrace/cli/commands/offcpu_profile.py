@@ -17,10 +17,13 @@ from pydtrace.engine import EngineError, Targets
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
 from pydtrace.options import Options
 from pydtrace.process.identity import is_alive
+from pydtrace.profile.sample_order import SampleOrder
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import ProcessNotFound, StackReadError
 from pydtrace.sinks.offcpu_sink import UNITS_PER_SECOND, OffCpuSink, make_script
 from pydtrace.untrusted.watchdog import watchdog
+
+from .stack_options import needs_threads, separated_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,8 +68,10 @@ def _compile_script(settings: Options, target: int, options: Namespace) -> Any:
 
 
 def _trace_waits(driver: Driver, options: Namespace) -> Profile:
-    profile = Profile(UNITS_PER_SECOND, "waits", is_exact=True)
-    waits = OffCpuSink(profile, options.lines, options.threads)
+    profile = Profile(UNITS_PER_SECOND, "waits", is_exact=True, separated=separated_labels(options))
+    if options.speedscope:
+        profile.order = SampleOrder()
+    waits = OffCpuSink(profile, options.lines, needs_threads(options))
     with InterruptHandler(driver):
         driver.begin(waits)
         began = time.monotonic_ns()

@@ -15,11 +15,15 @@ import time
 
 from pydtrace.cli.pydtrace.signals import InterruptHandler, make_waiting_command
 from pydtrace.engine import Targets
+from pydtrace.profile.pprof_schema import NoProtobuf, load_profile_message
+from pydtrace.profile.sample_order import SampleOrder
 from pydtrace.profile.sampler import WORDS, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
 from pydtrace.sinks.atomic_file import AtomicFile
 from pydtrace.untrusted.watchdog import watchdog
+
+from .stack_options import needs_threads, separated_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +149,11 @@ def collect_profile(options: Namespace) -> Profile:
         from .offcpu_profile import profile_off_cpu as waits
 
         return waits(options)
-    profile = Profile(options.rate, WORDS[_thread_selection(options)])
+    profile = Profile(
+        options.rate, WORDS[_thread_selection(options)], separated=separated_labels(options)
+    )
+    if options.speedscope:
+        profile.order = SampleOrder()
     command = make_waiting_command(options.command)
     sampling = SamplingState(command)
     with InterruptHandler(sampling):
@@ -185,7 +193,7 @@ def _fill_profile(
             SamplerOptions(
                 _thread_selection(options),
                 options.lines,
-                options.threads,
+                needs_threads(options),
                 options.frames,
                 options.native,
                 not options.no_stop,
@@ -212,14 +220,12 @@ def _fill_profile(
 # --- output --------------------------------------------------------------------------------
 
 
-def write_file(path: str, text: str) -> None:
+def write_file(path: str, content: str | bytes) -> None:
     """A file that is there when it is whole.  Raises sinks.output_file.OutputError."""
     aside = AtomicFile(path)
-    with (
-        aside.report_errors(),
-        open(aside.create_file(), "w", encoding="utf-8", errors="backslashreplace") as file,
-    ):
-        file.write(text)
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    with aside.report_errors(), open(aside.create_file(), "wb") as file:
+        file.write(data)
     aside.commit_file()
 
 
@@ -231,11 +237,14 @@ def write_output(profile: Profile, options: Namespace) -> str:
     """Writes the files; the text for the standard output."""
     from pydtrace.profile.flamegraph import render_flamegraph
     from pydtrace.profile.folded import fold_stacks
+    from pydtrace.profile.pprof import encode_pprof
     from pydtrace.profile.profile_table import render_head, render_profile, render_unseen
     from pydtrace.profile.speedscope import make_speedscope
 
     if options.speedscope:
         write_file(options.speedscope, json.dumps(make_speedscope(profile, profile_title(options))))
+    if options.pprof:
+        write_file(options.pprof, encode_pprof(profile, profile_title(options)))
     if options.svg:
         write_file(
             options.svg,
@@ -260,7 +269,16 @@ def check_options(options: Namespace) -> str | None:
         )
     if options.no_stop and options.native:
         return "--native needs stopped threads: it does not work with --no-stop"
-    for path in (options.speedscope, options.svg):
+    for path in (options.speedscope, options.svg, options.pprof):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"
+    return _check_protobuf() if options.pprof else None
+
+
+def _check_protobuf() -> str | None:
+    """What is wrong, before a profile is taken."""
+    try:
+        load_profile_message()
+    except NoProtobuf as error:
+        return str(error)
     return None

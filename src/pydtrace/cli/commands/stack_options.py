@@ -184,4 +184,16 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
         "--folded", action="store_true", help="print folded stacks instead of the table"
     )
     parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")
+    parser.add_argument("--pprof", metavar="FILE", help="write a file for go tool pprof, Parca …")
     parser.add_argument("--svg", metavar="FILE", help="write a flame graph")
+
+
+def separated_labels(options: argparse.Namespace) -> list[str]:
+    """The names of the labels that the table, folded stacks and the flame graph separate."""
+    given = ("thread", options.threads), ("task", options.tasks), ("tag", options.tags)
+    return [name for name, is_given in given if is_given]
+
+
+def needs_threads(options: argparse.Namespace) -> bool:
+    """Whether samples have labels of their process and thread."""
+    return bool(options.threads or options.speedscope or options.pprof)
