@@ -424,24 +424,33 @@ def recording(tmp_path_factory):
     return str(folder / "events")
 
 
-def check_scrolling(browser):
-    """The whole recording is there, 120 of its 600 intervals at once: the latest, and the first when the slider is at its left."""
+SEEN = """const {drawn} = panels.get('lat'), seen = {};
+    drawn.buckets.forEach((bucket, y) => { const sum = drawn.counts[y].reduce((a, b) => a + b, 0); if (sum) seen[panels.get('lat').plain.buckets[bucket]] = sum; });
+    return seen;"""
+
+
+def check_recording(browser):
+    """The whole recording is there, all of it at once; of which `closer` shows 120 of its 600 intervals: the latest, and the first
+    when the slider is at its left."""
     until(browser, "state && state.panels.length", 2)
     longest = browser.execute_script(
         "return Math.max(...[...panels.get('calls').lines.values()].map(line => line.past.length))"
     )
-    assert 120 < longest <= 600 and 590 <= browser.execute_script("return state.intervals") <= 610
-    shown = """const {drawn} = panels.get('lat'), seen = {};
-        drawn.buckets.forEach((bucket, y) => { const sum = drawn.counts[y].reduce((a, b) => a + b, 0); if (sum) seen[panels.get('lat').plain.buckets[bucket]] = sum; });
-        return seen;"""
+    assert 120 < longest <= 600 and 300 <= browser.execute_script("return state.intervals") <= 600
+    assert browser.execute_script(SEEN) == {"16": 3, "4096": 17}
+    ticks = browser.execute_script(
+        "return [...document.querySelectorAll('#panels section .axis span')].map(tick => tick.textContent)"
+    )
+    assert len(ticks) > 4 and all(re.fullmatch(r"\d\d:\d\d:\d\d(\.\d+)?", tick) for tick in ticks)
+    browser.execute_script("document.getElementById('zoom').click()")
     assert browser.find_element("id", "time").is_displayed()
-    latest = browser.execute_script(shown)
+    latest = browser.execute_script(SEEN)
     assert set(latest) == {"4096"} and 2 <= latest["4096"] < 17
     before = browser.find_element("id", "span").text
     browser.execute_script(
         "const bar = document.getElementById('scroll'); bar.value = 0; bar.dispatchEvent(new Event('input'))"
     )
-    first = browser.execute_script(shown)
+    first = browser.execute_script(SEEN)
     assert first["16"] == 3 and first.get("4096", 0) < 17 - latest["4096"]
     assert (
         re.fullmatch(r"\d\d:\d\d:\d\d to \d\d:\d\d:\d\d", before)
@@ -456,8 +465,8 @@ def test_a_recording_with_its_time(browser, recording):
         address, over = (pydtrace.stderr.readline() for _ in range(2))
         assert over == "dtrace: the recording is over; the page stays until Ctrl-C\n"
         browser.get(re.search(r"http://\S+", address)[0])
-        check_scrolling(browser)
-        assert browser.find_element("id", "status").text.startswith("recording, ")
+        check_recording(browser)
+        assert browser.find_element("id", "status").text.startswith("over, ")
         pydtrace.terminate()
         assert harness.finish(pydtrace, 30).stdout.count("late") > 17
 
@@ -471,7 +480,7 @@ def test_a_recording_as_a_file(browser, recording, tmp_path):
         == 0
     )
     browser.get(path.as_uri())
-    check_scrolling(browser)
+    check_recording(browser)
 
 
 def write_program(folder):

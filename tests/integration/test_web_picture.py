@@ -37,8 +37,8 @@ pyusdt*:::user_trace-i4s4 /arg2 == 1 && self->start/
 OUTLINE = """
     const styles = ["display", "position", "color", "backgroundColor", "fontSize", "fontFamily", "fontWeight", "textAlign",
                     "borderTopStyle", "borderTopWidth", "marginTop", "paddingTop"];
-    const words = e => ["H1", "H2", "TH", "BUTTON", "LABEL"].includes(e.tagName) ? e.textContent.trim() : "";
-    const elements = [...document.body.querySelectorAll("*")].filter(e => !e.closest("tr ~ tr, tbody tr, .labels, .cell") && e.tagName !== "SCRIPT");
+    const words = e => ["H1", "H2", "TH", "BUTTON", "LABEL"].includes(e.tagName) ? (e.firstChild || e).textContent.trim() : "";
+    const elements = [...document.body.querySelectorAll("*")].filter(e => !e.closest("tr ~ tr, tbody tr, .labels, .cell, .axis") && e.tagName !== "SCRIPT");
     const depth = e => e === document.body ? 0 : 1 + depth(e.parentElement);
     return {elements: elements.map(e => [depth(e), e.tagName, e.id, e.className, words(e), ...styles.map(s => getComputedStyle(e)[s])]),
             drawing: {COLOURS, HEAT, HEAT_ROW, PAST}};"""

@@ -207,6 +207,8 @@ class Driver:
             engine.has_fault_locations,
             engine,
             engine.existed_at,
+            self.targets,
+            engine.matched,
         )
         sink.begin(self._info)
         if sink.formatter and not self._speculations:

@@ -26,10 +26,11 @@ from pydtrace.program.trace_clock import Clock
 
 TYPE_CHECKING = False  # typing itself is not needed to trace, and takes time
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Protocol
 
     from pydtrace.dtrace_text.address_text import AddressFormatter
+    from pydtrace.engine import Targets
     from pydtrace.program.program import Action, Program
     from pydtrace.results.records import Decoder
 
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 
 
 class TraceInfo:
-    """What a sink knows when the tracing begins.  clock: the time that the tracing is at.
+    """What a sink knows when the tracing begins.  clock: the time that the tracing is at; targets: what is traced; matched: how many
+    probes each description matches, as the engine's, which goes on counting.
 
     program; options: {name: value}; actions: what does the actions that are not data; probe: (provider, module, function, name)
     of a probe's id; engine: its name, reason: why it is that one; has_places, fired: as the engine's (engine.Engine).
@@ -62,10 +64,12 @@ class TraceInfo:
         "engine",
         "existed_at",
         "has_fault_locations",
+        "matched",
         "options",
         "probe",
         "program",
         "reason",
+        "targets",
         "_error_reporter",
     )
 
@@ -80,10 +84,13 @@ class TraceInfo:
         has_fault_locations: bool = False,
         clock: Clock | None = None,
         existed_at: Callable[[int, int], bool] = existed_at,
+        targets: Targets | None = None,
+        matched: Sequence[tuple[Any, int]] = (),
     ) -> None:
         self.program, self.options, self.actions, self.probe = program, options, actions, probe
         self.engine, self.reason, self.has_fault_locations = engine, reason, has_fault_locations
         self.clock, self.existed_at = clock or Clock(), existed_at
+        self.targets, self.matched = targets, matched
         self._error_reporter: ErrorReporter | None = None
 
     def make_error_reporter(self, report: Callable[[str, int], None]) -> ErrorReporter:

@@ -194,15 +194,17 @@ class Clause:
 
 class AggDef:
     """One aggregation: name, ident (1…), row (builtins.AGGREGATIONS), params, keys (list of
-    Data within the map's key), map (index in Program.maps)."""
+    Data within the map's key), map (index in Program.maps).  argument, key_texts: what is
+    aggregated and by what, in the words of the script; "" and () where that is not known."""
 
-    __slots__ = ("name", "ident", "row", "params", "keys", "map")
+    __slots__ = ("name", "ident", "row", "params", "keys", "map", "argument", "key_texts")
 
     def __init__(
         self, name: str, ident: int, row: Any, params: Any, keys: list[Data], map: int
     ) -> None:
         self.name, self.ident, self.row = name, ident, row
         self.params, self.keys, self.map = params, keys, map
+        self.argument, self.key_texts = "", ()  # type: str, tuple[str, ...]
 
 
 class Program:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from pydtrace.dlang.builtins.float_aggregations import Sum
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.program.float_values import float_to_bits
+from pydtrace.program.trace_clock import Clock
 from pydtrace.results.aggregation_values import FloatNumber, Histogram, Number, Percentiles
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.sinks.live import live_model
@@ -58,15 +59,31 @@ class Aggregates:
 
     def set(self, **now):
         self.now = {name: aggregation(name, data) for name, data in now.items()}
-        self.program.aggregations = list(self.now)
+        self.program.aggregations = [
+            SimpleNamespace(name=name, argument="", key_texts=()) for name in self.now
+        ]
 
-    def take_snapshot(self, name):
-        return self.now[name]
+    def take_snapshot(self, definition):
+        return self.now[definition.name]
 
 
-def watched(*intervals, seconds=1.0):
+def trace_info(aggregates=None):
+    """What a live sink wants of the tracing."""
+    return SimpleNamespace(
+        actions=SimpleNamespace(aggregates=aggregates),
+        options={},
+        make_error_reporter=lambda report: None,
+        clock=Clock(),
+        engine="made-up",
+        matched=(),
+        program=SimpleNamespace(clauses=()),
+        targets=None,
+    )
+
+
+def watched(*intervals, seconds=1.0, columns=0):
     """A View that saw these, one after the other: {aggregation: {key: value}} each."""
-    made, aggregates = live_model.LiveModel(), Aggregates()
+    made, aggregates = live_model.LiveModel(columns=columns), Aggregates()
     for interval in intervals:
         aggregates.set(**interval)
         made.add_interval(aggregates, seconds)

@@ -13,7 +13,7 @@ import pytest
 
 from pydtrace.dlang.builtins.registry import AGGREGATIONS
 from pydtrace.results.aggregation_values import Number
-from pydtrace.sinks.live import live_model, terminal_view, view_json
+from pydtrace.sinks.live import live_model, readable_values, terminal_view, view_json
 from tests.support.made_up.made_live_views import (
     FULL,
     count,
@@ -108,6 +108,13 @@ def test_what_is_kept_is_bounded():
     assert len(made.log) == live_model.MAX_LOG_LINES
     made.add_text(b"x" * 1_000_000)
     assert len(made._partial_line) == 4096
+
+
+def test_a_key_among_many_that_becomes_great_did_not_come_at_once():
+    """Its past was not kept, but what it had before is known."""
+    many = {(f"k{i}",): count(100 + i) for i in range(live_model.MAX_KEPT_KEYS)}
+    made = watched({"a": {**many, ("x",): count(50)}}, {"a": {**many, ("x",): count(5000)}})
+    assert list(made.panels["a"].lines["x",].past) == [4950]
 
 
 def test_text_comes_in_parts():
@@ -238,4 +245,51 @@ def test_losses_are_shown():
     ],
 )
 def test_numbers_are_short(number, text):
-    assert terminal_view.short_number(number) == text
+    assert readable_values.short_number(number) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "text"),
+    [
+        ("ns", 1_234_567, "1.23 ms"),
+        ("wait_us", 999, "999 us"),
+        ("ms", 999.7, "1 s"),
+        ("SECONDS", 3600, "3600 s"),
+        ("bytes", 2**31, "2.15G bytes"),
+        ("us", 0, "0 us"),
+        ("ns", inf, "inf ns"),
+        ("columns", 12_000, "12k"),
+        ("", 5, "5"),
+    ],
+)
+def test_the_name_of_an_aggregation_has_its_unit(name, number, text):
+    assert readable_values.quantity(number, readable_values.unit_of_name(name)) == text
+
+
+def test_an_aggregation_has_a_title():
+    """Its name; without one what the script assigns to it."""
+    what = "quantize(arg.ms)", ("arg.route", "copyinstr(arg1)", "self->user", "pid % 8")
+    assert readable_values.panel_title("", *what) == (
+        "quantize(arg.ms) by arg.route, copyinstr(arg1), self->user, pid % 8",
+        "",
+    )
+    assert readable_values.panel_title("lat", "count()", ()) == ("@lat", "count()")
+    assert readable_values.key_heading(what[1]) == "route  arg1  user  pid % 8"
+
+
+@pytest.mark.parametrize("columns", [60, 61, 70, 80, 120, 200])
+def test_keys_have_the_room_that_they_need(columns):
+    """Percentiles and the past have what is left."""
+    keys = ["/a/route/of/thirty-six/characters/00", "/b"]
+    growing = [percentiles(*[1000] * i) for i in range(1, 12)]
+    made = watched(*[{"ms": dict.fromkeys([(key,) for key in keys], made)} for made in growing])
+    lines, _ = drawn(made, columns, 30)
+    assert max(map(len, lines)) <= columns
+    heading = next(line for line in lines if line.startswith("key "))
+    shown = [line for line in lines if line.startswith("/")]
+    assert sorted(line.split()[0] for line in shown) == sorted(keys)
+    words = heading.split()
+    assert words[:3] == ["key", "values", "p50"] and words[-1] == "/s"
+    assert columns < 100 or words == ["key", "values", "p50", "p90", "p99", "p99.9", "max", "/s"]
+    assert columns < 120 or "█" in shown[0]
+    assert any(re.match(r" *-\S.* s +now *$", line) for line in lines), lines

@@ -15,9 +15,8 @@ from types import SimpleNamespace
 import pytest
 
 from pydtrace.engine import EngineError
-from pydtrace.program.trace_clock import Clock
 from pydtrace.sinks.http import connection_limit
-from pydtrace.sinks.live import view_json, web_sink
+from pydtrace.sinks.live import run_facts, view_json, web_sink
 from pydtrace.sinks.output_file import Output
 from tests.support.made_up.made_live_views import (
     FULL,
@@ -25,6 +24,7 @@ from tests.support.made_up.made_live_views import (
     count,
     quantize,
     real_sum,
+    trace_info,
     watched,
 )
 
@@ -43,15 +43,28 @@ def test_whole_and_step():
     )
     assert whole["panels"][0] == {
         "name": "a",
+        "title": "@a",
+        "expression": "count()",
+        "heading": "",
+        "unit": "",
         "function": "count",
         "keys": 2,
+        "total": "4.61E",
         "past": view_json.MAX_INTERVALS,
         "lines": [
-            {"key": ["x"], "number": 7.0, "rate": 2.0, "value": "7", "past": [5, 2]},
+            {
+                "key": ["x"],
+                "number": 7.0,
+                "rate": 2.0,
+                "per_second": "2.0",
+                "value": "7",
+                "past": [5, 2],
+            },
             {
                 "key": ["y", "3"],
                 "number": 2.0**62,
                 "rate": 2.0**62,
+                "per_second": "4.61E",
                 "value": "4.61E",
                 "past": [2**62],
             },
@@ -59,6 +72,40 @@ def test_whole_and_step():
     }
     assert [line["past"] for line in step["panels"][0]["lines"]] == [[2], [2**62]]
     assert (whole["intervals"], whole["now"], whole["drops"]) == (2, 1000.25, {})
+
+
+def finished(made, began=1000.0, now=1010.0):
+    facts = run_facts.RunFacts(trace_info(), ["/usr/bin/pydtrace", "-n", "BEGIN { x; }"])
+    facts.began = began
+    return view_json.finished_state(made, now, facts)
+
+
+def test_a_finished_run_is_whole():
+    """Whatever its length, from its first interval on; a rate is that of the whole run."""
+    made = watched(*({"a": {("x",): count(i)}, "q": {(): quantize(_8=i)}} for i in range(1, 2001)),
+                   columns=view_json.MAX_INTERVALS)  # fmt: skip
+    state = finished(made, 0.0, 2000.0)
+    (line,), (drawn,) = (panel["lines"] for panel in state["panels"])
+    assert (state["finished"], state["intervals"], state["interval"]) == (True, 500, 4.0)
+    assert line["past"] == drawn["past"] == [4] * 500 and line["per_second"] == "1.0"
+    assert drawn["columns"] == [[67, 4]] * 500 and state["seconds"] == [4.0] * 500
+    assert state["panels"][0]["total"] == "2000" and state["panels"][1]["total"] == "2000 values"
+
+
+def test_a_key_that_comes_late():
+    made = watched(*[{"a": {("x",): count(1)}}] * 3, {"a": {("x",): count(1), ("y",): count(4)}},
+                   columns=10)  # fmt: skip
+    assert [line["past"] for line in finished(made)["panels"][0]["lines"]] == [[1, 0, 0, 0], [4]]
+
+
+def test_what_a_finished_run_says_of_itself():
+    made = watched({"a": {("x",): count(1)}}, columns=10)
+    made.add_drops("principal", 3)
+    facts = finished(made, 1000.0, 1075.0)["facts"]
+    rows = dict(facts["rows"])
+    assert rows["time"].endswith(", 1 min 15 s") and rows["lost"] == "3 drops"
+    assert rows["command"] == "pydtrace -n 'BEGIN { x; }'"
+    assert view_json.full_state(made, 0.0, 1.0)["facts"] is None
 
 
 def test_a_distribution():
@@ -110,13 +157,8 @@ def page():
         Output(writer, "<pipe>"), lambda text, error=True: heard.append(text), 0
     )
     aggregates = Aggregates()
-    actions = SimpleNamespace(aggregates=aggregates)
     sink._formatter = SimpleNamespace()
-    sink.begin(
-        SimpleNamespace(
-            actions=actions, options={}, make_error_reporter=lambda report: None, clock=Clock()
-        )
-    )
+    sink.begin(trace_info(aggregates))
     port, token = heard[0].removeprefix("the page is http://127.0.0.1:").rstrip("/").split("/")
 
     def interval(**now):
@@ -344,14 +386,7 @@ def test_a_port_that_is_taken():
         with pytest.raises(
             EngineError, match=f"--web: port {port} of 127.0.0.1: Address already in use"
         ):
-            sink.begin(
-                SimpleNamespace(
-                    actions=SimpleNamespace(aggregates=None),
-                    options={},
-                    make_error_reporter=lambda report: None,
-                    clock=Clock(),
-                )
-            )
+            sink.begin(trace_info())
         sink.close()
     assert not [
         thread

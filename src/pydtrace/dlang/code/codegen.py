@@ -30,7 +30,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...bpf.insn import Insn
     from ...options import Options
+    from ..front.source_text import Location
     from ..variable_table import Aggregation, Variable
+
+_MAX_SOURCE_LINE = 120  # characters of the script's text that a view shows
 
 _TABLES = EmitterTables(
     (
@@ -97,6 +100,7 @@ def place_symbols(clauses: list[ast.Clause], layout: Layout) -> list[p.AggDef]:
     """Give every symbol of the clauses its place; returns the AggDefs in the order of first use."""
     aggregations: list[p.AggDef] = []
     seen: set[Variable | Aggregation] = set()
+    statements = _find_first_statements(clauses)
     for clause in clauses:
         for node in walk_nodes(clause):
             if type(node) is ast.Call and node.row.make_room:
@@ -106,7 +110,7 @@ def place_symbols(clauses: list[ast.Clause], layout: Layout) -> list[p.AggDef]:
             seen.add(node.symbol)
             if isinstance(node, ast.AggRef):
                 layout.place_aggregation(node.symbol)
-                aggregations.append(_define_aggregation(layout, node.symbol))
+                aggregations.append(_define_aggregation(layout, node.symbol, statements))
                 continue
             symbol = node.symbol
             if type(node) is ast.AssocRef or symbol.scope == "self":
@@ -120,9 +124,32 @@ def place_symbols(clauses: list[ast.Clause], layout: Layout) -> list[p.AggDef]:
     return aggregations
 
 
-def _define_aggregation(layout: Layout, symbol: Aggregation) -> p.AggDef:
+def _find_first_statements(clauses: list[ast.Clause]) -> dict[Aggregation, ast.AggStmt]:
+    """The first statement that adds to each aggregation."""
+    found: dict[Aggregation, ast.AggStmt] = {}
+    for clause in clauses:
+        for statement in clause.body or ():
+            if isinstance(statement, ast.AggStmt):
+                found.setdefault(statement.agg.symbol, statement)
+    return found
+
+
+def _define_aggregation(
+    layout: Layout, symbol: Aggregation, statements: dict[Aggregation, ast.AggStmt]
+) -> p.AggDef:
     keys = layout.make_key(symbol.keys or (), symbol.loc).fields
-    return p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.placed_map)
+    made = p.AggDef(symbol.name, symbol.ident, symbol.row, symbol.params, keys, symbol.placed_map)
+    if statement := statements.get(symbol):
+        made.argument = ", ".join(_source_line(arg.loc) for arg in statement.args)
+        made.key_texts = tuple(_source_line(key.loc) for key in statement.agg.keys)
+    return made
+
+
+def _source_line(loc: Location) -> str:
+    """What the script has there, as one short line."""
+    text = loc.source.text[loc.start : min(loc.end, loc.start + 2 * _MAX_SOURCE_LINE)]
+    line = " ".join(text.encode("latin-1").decode("utf-8", "replace").split())
+    return line if len(line) <= _MAX_SOURCE_LINE else line[: _MAX_SOURCE_LINE - 1] + "…"
 
 
 def _find_nullable(clauses: list[ast.Clause], layout: Layout) -> None:

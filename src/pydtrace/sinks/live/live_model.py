@@ -4,8 +4,10 @@ heat map over time.
 A snapshot comes for each interval, and lines of text as the script printed them. A terminal
 (terminal_sink.py) and a page draw the Panels.
 
-- Bounded, whatever the script aggregates: HISTORY intervals, the past of the KEPT greatest keys,
-  LINES lines of text.
+- Bounded, whatever the script aggregates: HISTORY intervals, the past of the MAX_KEPT_KEYS
+  greatest keys, MAX_LOG_LINES lines of text.
+- A view of a finished run has all of it, in at most `columns` columns: if there is no room for
+  one more, each two become one.
 - Names are kept as they are; who draws them escapes them.
 - An interval holds what came in it: clear() and trunc() of the script make nothing negative.
 """
@@ -13,12 +15,12 @@ A snapshot comes for each interval, and lines of text as the script printed them
 from __future__ import annotations
 
 import heapq
-import math
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.results.aggregation_values import Histogram
-from pydtrace.untrusted.terminal_escape import escape_for_terminal
+
+from .readable_values import drawable_number, unit_of_name, value_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +31,33 @@ if TYPE_CHECKING:
 HISTORY = 300  # intervals
 MAX_KEPT_KEYS = 200  # keys whose past is kept, in each aggregation
 MAX_LOG_LINES = 500
-_MAX_DRAWN = 1e300  # that is drawn: what is made of it is finite, too
+
+
+class WholeRun:
+    """What came to one key in the whole run.  columns: {column: number, or of a distribution {row: number}}; a column to which
+    nothing came is not there."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self) -> None:
+        self.columns: dict[int, Any] = {}
+
+    def add_delta(self, column: int, came: Any) -> None:
+        if came:
+            before = self.columns.get(column)
+            self.columns[column] = came if before is None else _add_deltas(before, came)
+
+    def halve_columns(self) -> None:
+        """Each two columns become one."""
+        before, self.columns = self.columns, {}
+        for column, came in before.items():
+            self.add_delta(column // 2, came)
+
+
+def _add_deltas(one: Any, other: Any) -> Any:
+    if not isinstance(one, dict):
+        return one + other
+    return {row: one.get(row, 0) + other.get(row, 0) for row in {**one, **other}}
 
 
 class KeyLine:
@@ -37,13 +65,14 @@ class KeyLine:
 
     key: a tuple, as the API's; value: values.Number, FloatNumber or Histogram; rate: what came in the last interval, a second."""
 
-    __slots__ = ("key", "past", "rate", "value", "_previous", "_columns", "_history")
+    __slots__ = ("key", "past", "rate", "run", "value", "_previous", "_columns", "_history")
 
-    def __init__(self, key: Key, history: int = HISTORY) -> None:
+    def __init__(self, key: Key, history: int = HISTORY, previous: Any = None) -> None:
         self.key, self.rate, self._history = key, 0.0, history
         self.value: Any = None
         self.past: deque[int] = deque(maxlen=history)
-        self._previous: Any = None
+        self.run = WholeRun()
+        self._previous = previous
         self._columns: deque[dict[int, int]] | None = None  # of a distribution: {row: what came}
 
     @property
@@ -51,10 +80,12 @@ class KeyLine:
         """Of a distribution: for each interval {index of a row (values.edges()): what came}."""
         return list(self._columns or ())
 
-    def add_value(self, value: Any, seconds: float) -> None:
-        """What it is after one more interval."""
+    def add_value(self, value: Any, seconds: float, column: int | None = None) -> None:
+        """What it is after one more interval.  column: of the whole run, if that is kept."""
         came = _value_delta(self._previous, value)
         self.value, self._previous = value, value
+        if column is not None:
+            self.run.add_delta(column, came)
         if isinstance(value, Histogram):
             self._columns = (
                 self._columns if self._columns is not None else deque(maxlen=self._history)
@@ -91,29 +122,59 @@ def _value_delta(before: Any, value: Any) -> Any:
 
 class AggregationPanel:
     """One aggregation.  name: without @; row: its function, a class of dlang/builtins/aggregation_base.py; params: as the API's; lines: by
-    key."""
+    key; argument, key_texts: as the script has them (program.AggDef)."""
 
-    __slots__ = ("history", "keys", "lines", "name", "params", "row")
+    __slots__ = (
+        "argument",
+        "history",
+        "key_texts",
+        "keys",
+        "lines",
+        "name",
+        "params",
+        "row",
+        "_all_values",
+    )
 
     def __init__(
         self, name: str, row: Any, params: tuple[int, ...], history: int = HISTORY
     ) -> None:
         self.name, self.row, self.params, self.history = name, row, params, history
+        self.argument, self.key_texts = "", ()  # type: str, tuple[str, ...]
         self.lines: dict[Key, KeyLine] = {}
         self.keys = 0  # that there are, those whose past is not kept, too
+        self._all_values: Aggregation | None = None  # of the last snapshot
 
-    def add_snapshot(self, found: Aggregation, seconds: float) -> None:
+    def add_snapshot(self, found: Aggregation, seconds: float, column: int | None = None) -> None:
         """What it holds after one more interval."""
-        self.keys = len(found)
+        known = self._all_values if self._all_values and self.keys > MAX_KEPT_KEYS else {}
+        self.keys, self._all_values = len(found), found
         kept = (
             found
             if len(found) <= MAX_KEPT_KEYS
             else heapq.nlargest(MAX_KEPT_KEYS, found, key=lambda key: value_number(found[key]))
         )
         lines = self.lines
-        self.lines = {key: lines.get(key) or KeyLine(key, self.history) for key in kept}
+        self.lines = {
+            key: lines.get(key) or KeyLine(key, self.history, known.get(key)) for key in kept
+        }
         for key, line in self.lines.items():
-            line.add_value(found[key], seconds)
+            line.add_value(found[key], seconds, column)
+
+    @property
+    def total(self) -> Any:
+        """The sum of all keys' values; of means and extremes, and of distributions, the number of values."""
+        return sum(_growing_part(value) for value in (self._all_values or {}).values())
+
+    @property
+    def expression(self) -> str:
+        """What the script assigns to it."""
+        return f"{self.row.function_name}({self.argument})"
+
+    @property
+    def unit(self) -> str:
+        """The unit of what is aggregated, by the aggregation's name; "" of counts, and if the name has none."""
+        return "" if self.row.function_name == "count" else unit_of_name(self.name)
 
     @property
     def is_distribution(self) -> bool:
@@ -136,19 +197,30 @@ class AggregationPanel:
 
 class LiveModel:
     """All of it.  panels: in the script's order; log: lines of text, the latest last; printed: how many there ever were;
-    drops: {kind: count}; history: intervals that are kept."""
+    drops: {kind: count}; history: intervals that are kept; columns: at most so many of the whole run, 0: it is not kept;
+    step: intervals that are one column; seconds: of each column."""
 
-    def __init__(self, history: int = HISTORY) -> None:
-        self.history = history
+    def __init__(self, history: int = HISTORY, columns: int = 0) -> None:
+        self.history, self._max_columns, self.step = history, columns, 1
+        self.seconds: dict[int, float] = {}
         self.panels: dict[str, AggregationPanel] = {}
         self.log: deque[str] = deque(maxlen=MAX_LOG_LINES)
         self.drops: dict[str, int] = {}
         self.intervals = self.printed_lines = 0
         self._partial_line = ""  # a line that is not over yet
 
-    def add_interval(self, aggregates: AggregationState, seconds: float) -> None:
-        """One more interval, of so many seconds."""
-        self.intervals += 1
+    @property
+    def columns(self) -> int:
+        """How many columns the whole run has."""
+        return -(-self.intervals // self.step) if self._max_columns else 0
+
+    def add_interval(
+        self, aggregates: AggregationState, seconds: float, intervals: int = 1
+    ) -> None:
+        """One more interval, of so many seconds.  intervals: as how many it counts."""
+        self._count_intervals(intervals)
+        self._add_seconds(seconds)
+        column = self.columns - 1 if self._max_columns else None
         for definition in aggregates.program.aggregations:
             found = aggregates.take_snapshot(definition)
             panel = self.panels.get(found.name)
@@ -158,12 +230,31 @@ class LiveModel:
                 panel = self.panels[found.name] = AggregationPanel(
                     found.name, found.row, found.params, self.history
                 )
-            panel.add_snapshot(found, seconds)
+                panel.argument, panel.key_texts = definition.argument, definition.key_texts
+            panel.add_snapshot(found, seconds, column)
 
-    def skip_intervals(self, intervals: int) -> None:
-        """So many intervals in which nothing came to what there is."""
+    def _add_seconds(self, seconds: float) -> None:
+        """The last column is so much longer."""
+        if self._max_columns:
+            self.seconds[self.columns - 1] = self.seconds.get(self.columns - 1, 0.0) + seconds
+
+    def _count_intervals(self, intervals: int) -> None:
+        self.intervals += intervals
+        while self._max_columns and self.columns > self._max_columns:
+            self.step *= 2
+            before, self.seconds = self.seconds, {}
+            for column, seconds in before.items():
+                self.seconds[column // 2] = self.seconds.get(column // 2, 0.0) + seconds
+            for panel in self.panels.values():
+                for line in panel.lines.values():
+                    line.run.halve_columns()
+
+    def skip_intervals(self, intervals: int, seconds: float = 0.0) -> None:
+        """So many intervals, of so many seconds each, in which nothing came to what there is."""
         if intervals := min(max(intervals, 0), self.history):
-            self.intervals += intervals
+            for _ in range(intervals):
+                self._count_intervals(1)
+                self._add_seconds(seconds)
             for panel in self.panels.values():
                 for line in panel.lines.values():
                     line.skip_intervals(intervals)
@@ -180,51 +271,3 @@ class LiveModel:
 
     def add_drops(self, kind: str, count: int) -> None:
         self.drops[kind] = self.drops.get(kind, 0) + count
-
-
-# --- as people read it ----------------------------------------------------------------------
-
-
-def bucket_label(edge: tuple[int | None, int | None]) -> str:
-    """A bucket's name, of its bounds: its lowest value."""
-    low, high = edge
-    if low is None:
-        return f"<= {short_number(high)}"
-    return short_number(low) if high is not None else f">= {short_number(low)}"
-
-
-def drawable_number(number: Any) -> Any:
-    """The number, or one that can be drawn in its place: a traced process may add up infinities, and what is no number."""
-    if not isinstance(number, float) or abs(number) <= _MAX_DRAWN:
-        return number
-    return 0.0 if math.isnan(number) else math.copysign(_MAX_DRAWN, number)
-
-
-def short_number(number: Any) -> str:
-    """A number in at most seven characters: 1234567 is 1.23M."""
-    if isinstance(number, float) and not math.isfinite(number):
-        return f"{number:g}"
-    size = abs(number)
-    for scale, suffix in (
-        (1e18, "E"),
-        (1e15, "P"),
-        (1e12, "T"),
-        (1e9, "G"),
-        (1e6, "M"),
-        (1e3, "k"),
-    ):
-        if size >= max(scale, 1e4) * 0.9995:
-            return f"{number / scale:.3g}{suffix}"
-    return f"{number:.4g}" if isinstance(number, float) else str(int(number))
-
-
-def format_key(key: Key) -> str:
-    """A key as a line of text."""
-    return "  ".join(
-        escape_for_terminal(part if isinstance(part, str) else str(part)) for part in key
-    )
-
-
-def value_number(value: Any) -> float:
-    """What a value is sorted and drawn by."""
-    return float(drawable_number(value.n if isinstance(value, Histogram) else value))

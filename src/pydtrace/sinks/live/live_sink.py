@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 from pydtrace.sinks.output_file import Output
 
 from .live_model import HISTORY, LiveModel
+from .run_facts import RunFacts
 
 if TYPE_CHECKING:
     from pydtrace.driver.aggregation_state import AggregationState
@@ -39,22 +41,29 @@ class _LogOutput(Output):
 
 
 class LiveSink(DtraceTextSink):
-    """A sink with a view.  kept: what the script prints goes to the output, too; interval: in seconds, may be changed."""
+    """A sink with a view.  kept: what the script prints goes to the output, too; interval: in seconds, may be changed; columns:
+    at most so many of the whole run are kept."""
 
     interval = 1.0
     clock: Clock
+    facts: RunFacts
 
     def __init__(
-        self, output: Output, notify: Notify, also_written: bool, history: int = HISTORY
+        self,
+        output: Output,
+        notify: Notify,
+        also_written: bool,
+        history: int = HISTORY,
+        columns: int = 0,
     ) -> None:
-        self.view = LiveModel(history)
+        self.view = LiveModel(history, columns)
         super().__init__(_LogOutput(output, self.view, also_written), notify)
         self._real_output = output
 
     def begin(self, info: TraceInfo) -> None:
         super().begin(info)
         self._aggregates = info.actions.aggregates
-        self.clock = info.clock
+        self.clock, self.facts = info.clock, RunFacts(info, sys.argv)
         self._last = self.clock.now() / 1e9
         if span := self.clock.span:
             self.interval = max(_SHORTEST, (span[1] - span[0]) / 1e9 / (self.view.history - 1))
@@ -73,13 +82,17 @@ class LiveSink(DtraceTextSink):
         """What came since the last look came in the last interval: in a recording nothing did in those before."""
         if self.clock.span:
             passed = max(1, int((now - self._last) / self.interval))
-            self.view.skip_intervals(passed - 1)
+            self.view.skip_intervals(passed - 1, self.interval)
             self._last += passed * self.interval  # so that they do not become longer
             self.view.add_interval(aggregates, self.interval)
         else:
-            self.view.add_interval(aggregates, now - self._last)
+            self.view.add_interval(aggregates, now - self._last, self.counted_intervals())
             self._last = now
         self.refresh_view()
+
+    def counted_intervals(self) -> int:
+        """As how many intervals the next one counts."""
+        return 1
 
     def refresh_view(self) -> None:
         """The view has one more interval."""

@@ -19,7 +19,16 @@ from rich.text import Text
 from pydtrace.results.aggregation_values import Histogram, display_edges
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .live_model import bucket_label, format_key, short_number, value_number
+from .readable_values import (
+    bucket_label,
+    format_key,
+    format_seconds,
+    key_heading,
+    panel_title,
+    quantity,
+    short_number,
+    value_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,11 +59,11 @@ _RAMP = (
     196,
 )  # xterm's colours, from cold to hot
 _SORTS = ("value", "rate", "key")
-_SPARKLINE_COLUMNS = 24  # columns of a line's past
-_WIDE_TERMINAL, _NARROW_PERCENTILES = (
-    60,
-    (50, 99),
-)  # columns of a terminal from which on there is room for the past; percentiles that narrower ones show
+_MIN_SPARKLINE = 4  # columns: a line's past is shown if there is room for so much of it
+_MAX_KEY_SHARE = 0.6  # of a terminal's columns: longer keys are shortened
+_PERCENTILE_ORDER = (50, 99, 90)  # the percentiles that are shown first where there is little room
+_GAP = 2  # columns between two columns of a table
+_HEAT_LABEL = 15  # columns of a bucket's label
 _MIN_LOG_LINES = 3  # lines of what the script printed, where it printed anything
 _HELP = "q quit  p pause  s sort  / filter  Tab next  + - interval"
 
@@ -132,7 +141,7 @@ class TerminalView:
         room = height - 1
         least = min(max(_MIN_LOG_LINES, height // 4), len(log)) + 1 if log else 0
         for panel, share in _divide_lines(panels[start:] + panels[:start], room - least):
-            for part in self._draw_panel(panel, share, width):
+            for part in self._draw_panel(panel, share, width, interval):
                 drawn.append(part)
                 room -= part.row_count + 1 if isinstance(part, Table) else 1
         if log and room > 1:
@@ -159,15 +168,10 @@ class TerminalView:
         return text
 
     def _draw_panel(
-        self, panel: AggregationPanel, share: int, width: int
+        self, panel: AggregationPanel, share: int, width: int, interval: float
     ) -> Iterable[RenderableType]:
         lines = self._select_lines(panel)
-        title = Text(
-            f"@{escape_for_terminal(panel.name)} = {panel.row.function_name}",
-            style="bold",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+        title = _make_title(panel)
         title.append(
             f"  {panel.keys} keys, by {_SORTS[self._sort]}" if panel.keys > 1 else "", style="dim"
         )
@@ -185,6 +189,9 @@ class TerminalView:
             )
             yield from (self._draw_heat_row(row, width) for row in shown)
             room -= len(shown)
+            if shown and room > len(lines) + 1:
+                yield _draw_heat_axis(rows, width, interval)
+                room -= 1
         if room > 1 and (len(lines) > 1 or not panel.is_distribution or (lines and lines[0].key)):
             yield _make_table(panel, lines[: room - 1], width)
 
@@ -206,9 +213,9 @@ class TerminalView:
 
     def _draw_heat_row(self, row: tuple[str, list[int], int], width: int) -> Text:
         label, counts, most = row
-        text = Text(f"{label:>14} ", no_wrap=True, overflow="crop")
+        text = Text(f"{label:>{_HEAT_LABEL - 1}} ", no_wrap=True, overflow="crop")
         coloured = self._console.color_system is not None and not self._console.no_color
-        for count in counts[-(width - 16) :]:
+        for count in counts[-(width - _HEAT_LABEL - 1) :]:
             if coloured:
                 shade = _pick_shade(count, most, len(_RAMP))
                 text.append(" ", style=f"on color({_RAMP[shade - 1]})" if shade else "")
@@ -236,7 +243,7 @@ def _divide_lines(
 
 def _wanted_lines(panel: AggregationPanel) -> int:
     heat = len(_heat_rows(panel, panel.lines)) if panel.is_distribution else 0
-    return 1 + heat + (len(panel.lines) + 1 if len(panel.lines) > 1 or not heat else 2)
+    return 1 + heat + bool(heat) + (len(panel.lines) + 1 if len(panel.lines) > 1 or not heat else 2)
 
 
 def _pick_shade(count: int, most: int, shades: int) -> int:
@@ -255,7 +262,11 @@ def _heat_rows(panel: AggregationPanel, keys: Iterable[Any]) -> list[tuple[str, 
     most = max(max(column.values(), default=0) for column in columns)
     named = display_edges(panel.row, panel.params)
     return [
-        (bucket_label(named[bucket]), [column.get(bucket, 0) for column in columns], most)
+        (
+            bucket_label(named[bucket], panel.unit),
+            [column.get(bucket, 0) for column in columns],
+            most,
+        )
         for bucket in range(max(used), min(used) - 1, -1)
     ]
 
@@ -280,34 +291,76 @@ def _draw_sparkline(past: list[int]) -> str:
     )
 
 
+def _make_title(panel: AggregationPanel) -> Text:
+    name, what = panel_title(panel.name, panel.expression, panel.key_texts)
+    made = Text(escape_for_terminal(name), style="bold", no_wrap=True, overflow="ellipsis")
+    return made.append(f" = {escape_for_terminal(what)}" if what else "")
+
+
+def _draw_heat_axis(rows: list[tuple[str, list[int], int]], width: int, interval: float) -> Text:
+    """How long ago the first column of a heat map was; the last is now."""
+    columns = min(len(rows[0][1]), max(width - _HEAT_LABEL - 1, 0))
+    began = f"{'-' + format_seconds(columns * interval):>{_HEAT_LABEL - 1}} "
+    return Text(f"{began}{'now':>{max(columns, 3)}}", style="dim", no_wrap=True, overflow="crop")
+
+
 def _make_table(panel: AggregationPanel, lines: list[KeyLine], width: int) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), width=width, show_edge=False, header_style="dim")
-    table.add_column("key", ratio=1, no_wrap=True, overflow="ellipsis")
-    table.add_column(
-        "values" if panel.is_distribution else panel.row.function_name,
-        justify="right",
-        no_wrap=True,
-    )
-    percents = [
-        each
-        for each in panel.row.shown_percentiles
-        if width >= _WIDE_TERMINAL or each[1] in _NARROW_PERCENTILES
-    ]
-    for name, _ in percents:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("/s", justify="right", no_wrap=True)
-    if width >= _WIDE_TERMINAL:
-        table.add_column("", width=_SPARKLINE_COLUMNS, no_wrap=True)
-    for line in lines:
-        cells = [
-            format_key(line.key),
-            short_number(
-                value_number(line.value) if isinstance(line.value, Histogram) else line.value
-            ),
-        ]
-        cells += [short_number(line.value.percentile(percent) or 0) for _, percent in percents]
-        cells.append(short_number(round(line.rate, 1)))
-        if width >= _WIDE_TERMINAL:
-            cells.append(_draw_sparkline(list(line.past)[-_SPARKLINE_COLUMNS:]))
-        table.add_row(*map(Text, cells))
+    """Keys first: percentiles, and then the past, have the room that keys and values leave."""
+    heads, rows = _table_cells(panel, lines)
+    keys = min(max(len(row[0]) for row in [heads, *rows]), max(int(width * _MAX_KEY_SHARE), 1))
+    kept, room = _fitting_columns(heads, rows, width - keys)
+    table = Table(box=None, padding=(0, _GAP, 0, 0), show_edge=False, header_style="dim")
+    table.add_column(heads[0], width=keys, no_wrap=True, overflow="ellipsis")
+    for column in kept:
+        table.add_column(heads[column], justify="right", no_wrap=True)
+    past = room - _GAP
+    if past >= _MIN_SPARKLINE:
+        table.add_column("", width=past, no_wrap=True)
+    for line, cells in zip(lines, rows, strict=True):
+        shown = [cells[0], *(cells[column] for column in kept)]
+        if past >= _MIN_SPARKLINE:
+            shown.append(_draw_sparkline(list(line.past)[-past:]))
+        table.add_row(*map(Text, shown))
     return table
+
+
+def _table_cells(
+    panel: AggregationPanel, lines: list[KeyLine]
+) -> tuple[list[str], list[list[str]]]:
+    """(heads, rows) of all columns: the key, the value, the rate, each percentile."""
+    percents = panel.row.shown_percentiles
+    function = "values" if panel.is_distribution else panel.row.function_name
+    heading = escape_for_terminal(key_heading(panel.key_texts)) or "key"
+    rows = []
+    for line in lines:
+        value = line.value
+        shown = (
+            short_number(value_number(value))
+            if isinstance(value, Histogram)
+            else quantity(value, panel.unit)
+        )
+        found = [quantity(value.percentile(each) or 0, panel.unit) for _, each in percents]
+        rows.append([format_key(line.key), shown, short_number(round(line.rate, 1)), *found])
+    return [heading, function, "/s", *(name for name, _ in percents)], rows
+
+
+def _fitting_columns(heads: list[str], rows: list[list[str]], room: int) -> tuple[list[int], int]:
+    """The columns behind the key that there is room for, the value and the rate always; the room that is left."""
+    widths = [
+        max(len(row[column]) for row in [heads, *rows]) + _GAP for column in range(len(heads))
+    ]
+    room -= _GAP + widths[1] + widths[2]
+    percents = sorted(range(3, len(heads)), key=lambda column: _percentile_rank(heads[column]))
+    kept = []
+    for column in percents:
+        if widths[column] > room:
+            break
+        room -= widths[column]
+        kept.append(column)
+    return [1, *sorted(kept), 2], room
+
+
+def _percentile_rank(head: str) -> int:
+    order = [f"p{percent}" for percent in _PERCENTILE_ORDER]
+    name = head.split(" ")[0]
+    return order.index(name) if name in order else len(order)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MAX_VIEWERS = 16
 _MAX_CONNECTIONS = 64  # a browser keeps those open by which it got the page's files
 _BUFFER = 1 << 17  # bytes
+_FIRST_INTERVAL = 0.25  # s, of a page that is made at the end
 _TIMEOUT = 20.0  # s that a viewer may not read
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = (("Content-Security-Policy", _POLICY), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"),
@@ -149,7 +150,8 @@ class WebSink(LiveSink):
     """The sink of --web."""
 
     def __init__(self, output: Output, notify: Notify, port: int) -> None:
-        super().__init__(output, notify, also_written=True, history=view_json.MAX_INTERVALS)
+        most = view_json.MAX_INTERVALS
+        super().__init__(output, notify, also_written=True, history=most, columns=most)
         self._port, self._states = port, _StateFeed()
         self._server: _Server | None = None
         self._printed = 0
@@ -178,7 +180,9 @@ class WebSink(LiveSink):
             self._states.publish_state(
                 view_json.encode_event(
                     "whole",
-                    view_json.full_state(self.view, now, self.interval, view_json.LIVE_INTERVALS),
+                    view_json.full_state(
+                        self.view, now, self.interval, view_json.LIVE_INTERVALS, self.facts
+                    ),
                 ),
                 view_json.encode_event(
                     "step", view_json.state_delta(self.view, now, self.interval, new)
@@ -189,17 +193,11 @@ class WebSink(LiveSink):
         return self._server.connection_cost.others_seconds if self._server else 0.0
 
     def end(self, status: int) -> None:
-        """A recording is shown when all of it is known."""
+        """The whole run is shown; of a recording nothing was before."""
         super().end(status)
+        whole = _encode_run(self)
+        self._states.publish_state(whole, whole)
         if self.stays:
-            whole = view_json.encode_event(
-                "whole",
-                {
-                    **view_json.full_state(self.view, self.clock.wall(), self.interval),
-                    "recorded": True,
-                },
-            )
-            self._states.publish_state(whole, whole)
             self._notify("the recording is over; the page stays until Ctrl-C")
 
     def close(self) -> None:
@@ -212,11 +210,19 @@ class WebSink(LiveSink):
             server.stop()
 
 
+def _encode_run(sink: LiveSink) -> str:
+    state = view_json.finished_state(sink.view, sink.clock.wall(), sink.facts)
+    return view_json.encode_event("whole", state)
+
+
 class HtmlSink(LiveSink):
-    """The sink of --html: a page that needs no server and no network."""
+    """The sink of --html: a page that needs no server and no network.  Its intervals become longer with the run."""
+
+    interval = _FIRST_INTERVAL
 
     def __init__(self, output: Output, notify: Notify, path: str) -> None:
-        super().__init__(output, notify, also_written=True, history=view_json.MAX_INTERVALS)
+        most = view_json.MAX_INTERVALS
+        super().__init__(output, notify, also_written=True, history=most, columns=most)
         self._file = AtomicFile(path)
 
     def begin(self, info: TraceInfo) -> None:
@@ -226,20 +232,18 @@ class HtmlSink(LiveSink):
 
     def refresh_view(self) -> None:
         """The page is written at the end."""
+        if not self.clock.span:
+            self.interval = _FIRST_INTERVAL * self.view.step
+
+    def counted_intervals(self) -> int:
+        return self.view.step
 
     def snapshot(self, aggregates: AggregationState) -> None:
         super().snapshot(aggregates)
         with self._file.report_errors():
             assert self._file.part_path
             with open(self._file.part_path, "w", encoding="utf-8") as opened:
-                opened.write(
-                    render_page(
-                        view_json.encode_event(
-                            "whole",
-                            view_json.full_state(self.view, self.clock.wall(), self.interval),
-                        )
-                    )
-                )
+                opened.write(render_page(_encode_run(self)))
         self._file.commit_file()
         self._file.part_path = None
 

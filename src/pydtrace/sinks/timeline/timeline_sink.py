@@ -22,7 +22,7 @@ from pydtrace.driver import cumulative_totals
 from pydtrace.engine import EngineError
 from pydtrace.results.aggregation_values import Histogram
 from pydtrace.sinks.atomic_file import AtomicFile
-from pydtrace.sinks.live.live_model import drawable_number
+from pydtrace.sinks.live.readable_values import drawable_number
 from pydtrace.sinks.output_file import OutputSink
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
