@@ -403,7 +403,9 @@ def serve_command(options: Namespace) -> int:
     from . import serve
 
     try:
-        serve.Supervisor(options.folder, options.memory, options.cpu).run()
+        serve.Supervisor(
+            options.folder, options.memory, options.cpu, options.pprof, options.pprof_token
+        ).run()
     except serve.NotServed as error:
         raise Failure(error) from None
     return 0
@@ -603,6 +605,24 @@ def _add_serve_arguments(each: ArgumentParser) -> None:
         metavar="SIZE",
         help="of memory that each may take; default: 512m",
     )
+
+    each.add_argument(
+        "--pprof",
+        type=_parse_address,
+        metavar="[ADDR:]PORT",
+        help="answer GET /debug/pprof/profile?seconds=10&pid=N, for Parca and go tool pprof",
+    )
+    each.add_argument(
+        "--pprof-token",
+        metavar="FILE",
+        help="of --pprof: the word that others than this user need as a bearer token",
+    )
+
+
+def _parse_address(text: str) -> tuple[str, int]:
+    from pydtrace.cli.parsing.sink_factory import parse_address
+
+    return parse_address(text)
 
 
 def _add_script_arguments(each: ArgumentParser) -> None:

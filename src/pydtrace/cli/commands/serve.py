@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import IO
 
+    from .pprof_server import PprofServer
+
 _SCAN_INTERVAL = 1.0  # s between two looks at the folder
 _MIN_RESTART_DELAY, _MAX_RESTART_DELAY = (
     1.0,
@@ -140,10 +142,19 @@ class Script:
 
 
 class Supervisor:
-    """folder: of the scripts; memory: bytes, cpu: percent of a processor, that each may take."""
+    """folder: of the scripts; memory: bytes, cpu: percent of a processor, that each may take.  pprof: the address at which profiles are answered, or None; pprof_token:
+    the file that has the token for it, or None."""
 
-    def __init__(self, folder: str, memory: int, cpu: int) -> None:
+    def __init__(
+        self,
+        folder: str,
+        memory: int,
+        cpu: int,
+        pprof: tuple[str, int] | None = None,
+        pprof_token: str | None = None,
+    ) -> None:
         self._folder, self._memory, self._cpu = folder, memory, cpu
+        self._pprof, self._pprof_token = pprof, pprof_token
         self._scripts: dict[str, Script] = {}
         self._refused: dict[str, str] = {}  # name: why, as reported
         self._selector = selectors.DefaultSelector()
@@ -155,6 +166,7 @@ class Supervisor:
             signal.signal(number, self._handle_stop_signal)
         signal.signal(signal.SIGHUP, self._handle_restart_signal)
         self._scan_folder()
+        server = self._start_pprof()
         _notify_systemd("READY=1")
         next_look = 0.0
         while not (self._ending and all(each.process is None for each in self._scripts.values())):
@@ -165,6 +177,31 @@ class Supervisor:
                 self._scan_folder()
                 _notify_systemd(f"WATCHDOG=1\nSTATUS={self._describe_state()}")
             self._start_and_kill(now)
+
+        if server:
+            server.stop()
+
+    def _start_pprof(self) -> PprofServer | None:
+        """NotServed."""
+        if self._pprof is None:
+            return None
+        from pydtrace.profile.pprof_schema import NoProtobuf, load_profile_message
+        from pydtrace.sinks.http.token_server import read_token
+
+        from .pprof_server import PprofServer
+
+        host, port = self._pprof
+        try:
+            load_profile_message()
+            token = read_token(self._pprof_token) if self._pprof_token else b""
+            server = PprofServer(host, port, token, self._memory, _report_line)
+        except (NoProtobuf, OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise NotServed(f"--pprof: {reason}") from None
+        server.connection_cost.report = lambda text: _report_line("pprof", text)
+        server.start()
+        _report_line("pprof", f"profiles are at {server.address}")
+        return server
 
     def _handle_stop_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._ending = True

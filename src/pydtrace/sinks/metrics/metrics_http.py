@@ -1,13 +1,12 @@
 """The server that Prometheus asks: GET /metrics, with a token and a certificate if these are
-configured (sinks/http/http_server.py).
+configured (sinks/http/token_server.py).
 """
 
 from __future__ import annotations
 
-import hmac
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydtrace.sinks.http.http_server import Handler, Server
+from pydtrace.sinks.http.token_server import TokenHandler, TokenServer
 
 if TYPE_CHECKING:
     import ssl
@@ -18,27 +17,19 @@ if TYPE_CHECKING:
 PATH = "/metrics"
 
 
-class _Handler(Handler):
+class _Handler(TokenHandler):
     """server: Scrapes."""
 
     server: MetricsServer
 
-    def answer(self) -> None:
-        server = self.server
-        if server.token and not hmac.compare_digest(
-            self.headers.get("Authorization", "").encode(), b"Bearer " + server.token
-        ):
-            self.refuse(401, "a bearer token is needed", ("WWW-Authenticate", "Bearer"))
-            return
-        if server.token:
-            server.mark_trusted()
+    def answer_trusted(self) -> None:
         if self.path.partition("?")[0] != PATH:
             self.refuse(404, f"the metrics are at {PATH}")
         else:
-            self.send_answer(200, *server.answer(self.headers.get("Accept", "")))
+            self.send_answer(200, *self.server.answer(self.headers.get("Accept", "")))
 
 
-class MetricsServer(Server):
+class MetricsServer(TokenServer):
     """The server."""
 
     def __init__(
@@ -49,21 +40,6 @@ class MetricsServer(Server):
         token: bytes = b"",
         context: ssl.SSLContext | None = None,
     ) -> None:
-        self.answer, self.token, self._context = answer, token, context
-        super().__init__(host, port, _Handler)
-        self.address = (
-            f"{'https' if context else 'http'}://{self.display_host}:{self.server_port}{PATH}"
-        )
-
-    def is_own_host(self, header: str) -> bool:
-        """Who has the token may ask by any name, where others reach the address as well."""
-        return (bool(self.token) and not self.hosts) or super().is_own_host(header)
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the thread of the request: there a slow handshake waits alone."""
-        if self._context:
-            request.settimeout(_Handler.timeout)
-            with self._context.wrap_socket(request, server_side=True) as secured:
-                super().finish_request(secured, client_address)
-        else:
-            super().finish_request(request, client_address)
+        self.answer = answer
+        super().__init__(host, port, _Handler, token, context)
+        self.address = f"{self.origin}{PATH}"

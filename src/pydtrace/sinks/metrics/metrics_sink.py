@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydtrace.engine import EngineError
 from pydtrace.sinks.dtrace_text_sink import DtraceTextSink
 from pydtrace.sinks.http.http_server import is_loopback
+from pydtrace.sinks.http.token_server import read_token
 
 from . import metric_config
 from .exemplars import Exemplars
@@ -164,18 +165,14 @@ class _SnapshotTexts:
 
 
 def _read_token(path: str | None) -> bytes:
+    """The word in a file, or none."""
     if path is None:
         return b""
     try:
-        with open(path, "rb") as file:
-            token = file.read(4096).strip()
-    except OSError as error:
-        raise EngineError(f"-x metricstoken={path}: {error.strerror}") from None
-    if not token or not all(33 <= byte <= 126 for byte in token):
-        raise EngineError(
-            f"-x metricstoken={path}: the file is to hold one word of printable ASCII"
-        )
-    return token
+        return read_token(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise EngineError(f"-x metricstoken={path}: {reason}") from None
 
 
 def _load_certificate(path: str | None) -> ssl.SSLContext | None:
