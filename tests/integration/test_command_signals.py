@@ -195,3 +195,20 @@ def test_ctrl_c_of_a_program_that_traces():
         and "got SIGINT\n" in screen.said
         and "clean\n" in screen.said
     ), screen.said
+
+
+@pytest.mark.parametrize(
+    ("script", "silent"),
+    [("BEGIN { @ = count(); }", True), ('BEGIN { printf("x"); exit(0); }', False)],
+)
+def test_a_terminal_hears_how_a_silent_tracing_ends(script, silent):
+    """-q prints nothing until Ctrl-C: the message says so, on a terminal only."""
+    terminal = Terminal([harness.PYDTRACE, "-qn", script])
+    try:
+        if silent:
+            terminal.read_until("tracing; Ctrl-C ends it")
+            terminal.type("\x03")
+        assert terminal.finish() == 0
+    finally:
+        terminal.close()
+    assert silent or "Ctrl-C" not in terminal.said

@@ -11,6 +11,9 @@ from importlib.metadata import version
 import pytest
 
 from pydtrace._tracer import BUILD
+from pydtrace.cli import first_lines
+from pydtrace.cli.commands import help_pages
+from pydtrace.cli.commands.main import COMMANDS
 from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.cli.pydtrace.main import command_words
 from pydtrace.cli.pydtrace.usage import usage_text, version_text
@@ -30,10 +33,31 @@ def run(*arguments, **options):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_without_arguments_the_usage_is_shown():
+def test_without_arguments_there_are_five_lines_to_begin_with():
+    status, stdout, stderr = run()
+    assert (status, stdout, stderr.count("\n")) == (2, "", 5)
+    assert stderr.startswith("pydtrace -c 'python app.py' -n ") and "--help" in stderr
+
+
+def test_dtrace_s_own_tests_get_its_usage(monkeypatch):
+    monkeypatch.setenv("_DTRACE_TESTING", "1")
     status, stdout, stderr = run()
     assert (status, stdout) == (2, "")
     assert stderr.startswith("Usage: dtrace [-32|-64] [-CeFGhHlqSvVwZ]")
+
+
+@pytest.mark.parametrize("text", [first_lines.PYDTRACE, first_lines.PYUSDT])
+def test_the_first_lines_name_what_there_is(text):
+    """Every option and command in them, and every page."""
+    flags = {option.flag for option in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS)}
+    for line in text.splitlines():
+        assert len(line) <= 120
+        named = re.findall(r"(?<=\s)(--?[a-z]+)(?=\s)", line) if line.startswith("pydtrace") else []
+        assert set(named) <= flags, line
+    for command in re.findall(r"pyusdt ([a-z]+)", text):
+        assert command in COMMANDS
+    for page in re.findall(r"pyusdt help (\S+?)`", text):
+        assert help_pages.find_page(page)
 
 
 def test_help_lists_dtrace_s_options_and_ours():

@@ -14,6 +14,7 @@ import sys
 
 from pydtrace import terminal_colour
 from pydtrace.cli import std_streams
+from pydtrace.cli.first_lines import PYUSDT
 from pydtrace.cli.machine_limits import explain_host_limit
 from pydtrace.process.process_names import parse_pid
 from pydtrace.sinks.output_file import OutputError, write_stdout
@@ -874,6 +875,9 @@ def split_command(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def main() -> None:
     std_streams.open_closed_streams()
+    if not sys.argv[1:]:
+        print(PYUSDT, end="", file=sys.stderr)
+        sys.exit(2)
     arguments, command = split_command(sys.argv[1:])
     options = make_parser().parse_args(arguments, argparse.Namespace(command=command))
     terminal_colour.settle(options.color, sys.stdout)

@@ -16,6 +16,7 @@ import sys
 
 from pydtrace import debug_log, terminal_colour
 from pydtrace.cli import std_streams
+from pydtrace.cli.first_lines import PYDTRACE
 from pydtrace.cli.machine_limits import explain_host_limit
 from pydtrace.cli.parsing import arguments as cli
 from pydtrace.cli.parsing import sink_factory
@@ -450,6 +451,17 @@ def trace_targets(arguments: Arguments) -> int:
         driver.close()
 
 
+def waits_for_interrupt(arguments: Arguments, driver: Driver) -> bool:
+    """Whether a user at a terminal sees nothing until he ends it: -q and aggregations, without a command that ends."""
+    return (
+        sys.stderr.isatty()
+        and bool(arguments.options.get("quiet") and driver.program.aggregations)
+        and not (arguments.commands or driver.is_over or driver.engine.span)
+        and arguments.format_argument is None
+        and arguments.format is sink_factory.TEXT_FORMAT
+    )
+
+
 def run_driver(arguments: Arguments, driver: Driver, output: Output) -> int:
     """Trace with an opened engine; the exit status."""
 
@@ -476,6 +488,8 @@ def run_driver(arguments: Arguments, driver: Driver, output: Output) -> int:
 
             driver.begin(sink)
             ready_fd.notify_ready(arguments.ready)
+            if waits_for_interrupt(arguments, driver):
+                report_error("tracing; Ctrl-C ends it and prints what the script has counted")
             driver.run(_POLL, after_poll)
             progress.clear()
     except OSError as error:
@@ -490,10 +504,18 @@ def run_driver(arguments: Arguments, driver: Driver, output: Output) -> int:
 # --- main --------------------------------------------------------------------------
 
 
+def show_first_lines() -> int:
+    """Nothing was asked for.  DTrace's own tests get dtrace's usage."""
+    if "_DTRACE_TESTING" in os.environ:
+        raise cli.UsageError(None)
+    print(PYDTRACE, end="", file=sys.stderr)
+    return 2
+
+
 def run_command_line(argv: list[str]) -> int:
     """Do the work of a command line (without the program's name); the exit status."""
     if not argv:
-        raise cli.UsageError(None)
+        return show_first_lines()
     if argv == ["--erlang-port"]:  # erltrace has started us
         from pydtrace.erltrace_port.port import main as port
 
