@@ -35,6 +35,18 @@ An error has up to five parts:
 | `hint: …` | what to do |
 
 """
+_FREQUENT = (
+    "D_PDESC_ZERO",
+    "D_SYNTAX",
+    "D_IDENT_UNDEF",
+    "D_MACRO_UNDEF",
+    "D_PROTO_LEN",
+    "D_PROTO_ARG",
+    "D_ARGS_NAME",
+    "D_OP_INCOMPAT",
+    "D_UNSUPPORTED",
+)
+_LINE = 10  # links of a line of the index
 _LONGEST = 200  # characters of an example from the test cases
 
 
@@ -116,11 +128,34 @@ def entry(tag, meaning, told):
     )
 
 
+def link(tag):
+    return f"[`{tag}`](#{tag.lower()})"
+
+
+def index(tags):
+    """The frequent tags with their meanings, and links to all, by the word that several have in common."""
+    groups = {}
+    for tag in sorted(tags):
+        groups.setdefault(tag.split("_")[1], []).append(tag)
+    single = sorted(tag for group in groups.values() if len(group) == 1 for tag in group)
+    many = [group for group in groups.values() if len(group) > 1]
+    listed = sorted([*many, single], key=lambda group: group is single)
+    lines = [group[at : at + _LINE] for group in listed for at in range(0, len(group), _LINE)]
+    return (
+        "## Index\nThe most frequent tags:\n\n| tag | meaning |\n| --- | --- |\n"
+        + "".join(f"| {link(tag)} | {tags[tag]} |\n" for tag in _FREQUENT)
+        + "\nAll tags:\n\n"
+        + "".join(f"- {', '.join(map(link, line))}\n" for line in lines)
+        + "\n"
+    )
+
+
 def page():
     from pydtrace.dlang.compile_errors import TAGS
 
     told = entries()
-    return HEAD + "\n".join(entry(tag, meaning, told) for tag, meaning in sorted(TAGS.items()))
+    sections = "\n".join(entry(tag, meaning, told) for tag, meaning in sorted(TAGS.items()))
+    return HEAD + index(TAGS) + sections
 
 
 def main(arguments):

@@ -30,7 +30,8 @@ def answer(number: int) -> None:
     with pyusdt.tag(f"customer {number % 7}"):
         pyusdt.p(0, number, route)
         time.sleep(SLOW if number % 30 == 2 else SECONDS[route])
-        pyusdt.p(1, number, 500 if number % FAILING == 17 % FAILING else 200, 1000 + number, route)
+        status = 500 if number % FAILING == 17 % FAILING else 200
+        pyusdt.p(1, number, status, 1000 + number, route)
 
 
 def serve(numbers) -> None:
