@@ -64,9 +64,7 @@ def count_instructions(path: str, requests: int, is_run: bool, is_traced: bool) 
         command = [os.path.join(HERE, "pyusdt"), "run", *command]
     with tempfile.TemporaryDirectory(prefix="pyusdt-run-", dir="/dev/shm") as rundir:
         environment = {**os.environ, "PYUSDT_RUNDIR": rundir, "PYTHONHASHSEED": "0"}
-        environment["PYUSDT_CACHE"] = (
-            f"{rundir}/cache"  # no kernel tracer of this machine has its probes on
-        )
+        environment["PYUSDT_CACHE"] = f"{rundir}/cache"  # without the machine's kernel tracers
         os.mkdir(environment["PYUSDT_CACHE"], 0o700)
         with subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -84,7 +82,8 @@ def count_instructions(path: str, requests: int, is_run: bool, is_traced: bool) 
 def start_tracer(pid: int, environment: dict[str, str], rundir: str) -> subprocess.Popen[str]:
     while not any(str(pid) in name for name in os.listdir(rundir)):
         time.sleep(0.1)
-    command = [os.path.join(HERE, "pydtrace"), "-Zq", "--ready", "-p", str(pid), "-n", SCRIPT]
+    command = [os.path.join(HERE, "pydtrace"), "-q", "-x", "engine=embedded", "--ready"]
+    command += ["-p", str(pid), "-n", SCRIPT]
     tracer = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
