@@ -6,6 +6,11 @@
 """
 
 ADVICE = {
+    "D_PATH_TYPE": "Write the type in front of the path: `(string)local.x` or `(int64_t)local.x`.",
+    "D_PATH_PROBE": "Use the path at a probe that has it: [values](../howto/values.md) has the table.",
+    "D_PATH_SECRET": "Read another value, or allow it with `-x secrets`.",
+    "D_PATH_WRITE": "Read the value into a variable of the script, and change that variable.",
+    "D_PATH_MANY": "Remove a path: each counts once for each type that it has.",
     "D_UNSUPPORTED": "Write the script without this part; [language](language.md) lists what is missing and why.",
     "D_PRINT_SIZE": "Define the struct with its members, or print a member.",
     "D_TRACEMEM_ADDR": "Give tracemem() a pointer or an integer that is an address.",
@@ -187,6 +192,11 @@ ADVICE = {
 }
 
 EXAMPLES = {
+    "D_PATH_TYPE": "python$target:::function-entry { @[local.route] = count(); }",
+    "D_PATH_PROBE": 'python$target:::function-entry { printf("%s", retval); }',
+    "D_PATH_SECRET": 'python$target:::function-entry { printf("%s", local.password); }',
+    "D_PATH_WRITE": "python$target:::function-entry { local.route = 1; }",
+    "D_PATH_MANY": 'python$target:::function-entry { printf("%d %d %d %d %d %d %d", local.a, local.b, local.c, local.d, local.e, local.f, local.g); }',
     "D_UNSUPPORTED": "BEGIN { chill(1); }",
     "D_SYNTAX": "BEGIN { trace(1) trace(2); }",
     "D_UNKNOWN": "long short x; BEGIN { }",
