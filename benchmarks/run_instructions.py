@@ -15,7 +15,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(sys.executable)
 FEW, MANY = 20, 220
@@ -34,6 +33,7 @@ def hello():
     return "hello"
 client = application.test_client()
 client.get(sys.argv[1]); gc.collect(); gc.freeze()
+print(flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[2])):
     assert client.get(sys.argv[1]).status_code == 200
@@ -64,12 +64,19 @@ def count_instructions(path: str, requests: int, is_run: bool, is_traced: bool) 
         command = [os.path.join(HERE, "pyusdt"), "run", *command]
     with tempfile.TemporaryDirectory(prefix="pyusdt-run-", dir="/dev/shm") as rundir:
         environment = {**os.environ, "PYUSDT_RUNDIR": rundir, "PYTHONHASHSEED": "0"}
-        environment["PYUSDT_CACHE"] = f"{rundir}/cache"  # without the machine's kernel tracers
-        os.mkdir(environment["PYUSDT_CACHE"], 0o700)
+        environment["PYUSDT_CACHE"] = f"{rundir}/cache"
+        os.mkdir(environment["PYUSDT_CACHE"])
+        os.chmod(environment["PYUSDT_CACHE"], 0o777)  # others may write: no file for kernel tracers
         with subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as program:
-            tracer = start_tracer(program.pid, environment, rundir) if is_traced else None
+            assert program.stdout and program.stdout.readline() == "\n"
+            tracer = start_tracer(program.pid, environment) if is_traced else None
             _, told = program.communicate("\n")
             if tracer:
                 tracer.terminate()
@@ -79,16 +86,19 @@ def count_instructions(path: str, requests: int, is_run: bool, is_traced: bool) 
     return int(found[1])
 
 
-def start_tracer(pid: int, environment: dict[str, str], rundir: str) -> subprocess.Popen[str]:
-    while not any(str(pid) in name for name in os.listdir(rundir)):
-        time.sleep(0.1)
+def start_tracer(pid: int, environment: dict[str, str]) -> subprocess.Popen[str]:
     command = [os.path.join(HERE, "pydtrace"), "-Zq", "-x", "engine=embedded", "--ready"]
     command += ["-p", str(pid), "-n", SCRIPT]
     tracer = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    assert tracer.stderr and "dtrace: ready\n" in iter(tracer.stderr.readline, "")
-    return tracer
+    assert tracer.stderr
+    told = []
+    for line in tracer.stderr:
+        told.append(line)
+        if line == "dtrace: ready\n":
+            return tracer
+    raise RuntimeError("".join(told))
 
 
 if __name__ == "__main__":
