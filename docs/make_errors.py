@@ -10,6 +10,7 @@ import os
 import runpy
 import shlex
 import sys
+import textwrap
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
@@ -132,6 +133,12 @@ def link(tag):
     return f"[`{tag}`](#{tag.lower()})"
 
 
+def wrap(item):
+    return textwrap.fill(
+        item, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
 def index(tags):
     """The frequent tags with their meanings, and links to all, by the word that several have in common."""
     groups = {}
@@ -145,7 +152,7 @@ def index(tags):
         "## Index\nThe most frequent tags:\n\n| tag | meaning |\n| --- | --- |\n"
         + "".join(f"| {link(tag)} | {tags[tag]} |\n" for tag in _FREQUENT)
         + "\nAll tags:\n\n"
-        + "".join(f"- {', '.join(map(link, line))}\n" for line in lines)
+        + "".join(wrap("- " + ", ".join(map(link, line))) + "\n" for line in lines)
         + "\n"
     )
 
