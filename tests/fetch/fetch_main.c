@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "_core_c/vm/fetch_program.h"
+#include "_core_c/vm/value_conditions.h"
 
 static PyObject *run(PyObject *self, PyObject *args)
 {
@@ -36,6 +37,40 @@ static PyObject *run(PyObject *self, PyObject *args)
                          (Py_ssize_t)found.length, (int)found.truncated);
 }
 
+static const struct pyusdt_fetched *read_path(void *from, unsigned number, const char **text)
+{
+    static const struct pyusdt_fetched found = {.present = 1, .length = 2, .number = 7};
+
+    *text = (char *)from + number;
+    return &found;
+}
+
+static int64_t read_argument(void *from, unsigned number)
+{
+    return from != NULL ? (int64_t)number : -1;
+}
+
+/* hold(conditions, probe): with paths 0 to 2 that are 7, or the texts "ab", "bc", "cd"; argument n is n. */
+static PyObject *hold(PyObject *self, PyObject *args)
+{
+    static char texts[] = "abcd";
+    struct pyusdt_conditions conditions;
+    Py_buffer bytes;
+    unsigned probe;
+    int loaded;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y*I", &bytes, &probe))
+        return NULL;
+    loaded = pyusdt_conditions_are(bytes.buf, (size_t)bytes.len) &&
+             pyusdt_conditions_load(bytes.buf, (size_t)bytes.len, 3, &conditions);
+    PyBuffer_Release(&bytes);
+    if (!loaded)
+        Py_RETURN_NONE;
+    return PyBool_FromLong(pyusdt_conditions_hold(
+        &conditions, probe, &(struct pyusdt_condition_subjects){texts, read_path, read_argument}));
+}
+
 static PyObject *is_supported(PyObject *self, PyObject *none)
 {
     (void)self;
@@ -43,8 +78,10 @@ static PyObject *is_supported(PyObject *self, PyObject *none)
     return PyBool_FromLong(pyusdt_fetch_is_supported());
 }
 
-static PyMethodDef methods[] = {
-    {"run", run, METH_VARARGS, NULL}, {"is_supported", is_supported, METH_NOARGS, NULL}, {0}};
+static PyMethodDef methods[] = {{"run", run, METH_VARARGS, NULL},
+                                {"hold", hold, METH_VARARGS, NULL},
+                                {"is_supported", is_supported, METH_NOARGS, NULL},
+                                {0}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "fetch_main", .m_size = -1,
                                     .m_methods = methods};
 

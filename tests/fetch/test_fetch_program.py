@@ -23,7 +23,7 @@ def test_random_paths(python, tmp_path):
         f"{FOLDER}/fetch_main.c",
         *(
             f"{SOURCES}/_core_c/vm/{each}.c"
-            for each in ("fetch_program", "object_reads", "frame_reads")
+            for each in ("fetch_program", "object_reads", "frame_reads", "value_conditions")
         ),
     ]
     subprocess.run(

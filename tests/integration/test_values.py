@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -194,6 +195,38 @@ def test_two_sessions_read_values_of_their_own(python, program, tmp_path):
     assert len(first) > 50 and all(each > 0 for each in first) and first == sorted(first)
     assert len(second) > 50 and all(each < 0 for each in second)
     assert third[0] > 50
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_events_that_a_predicate_is_against_are_not_written(python, tmp_path, is_decided):
+    """While the tracer is stopped: so many events would not fit."""
+    path = tmp_path / "many.py"
+    path.write_text(
+        "import select, sys, time\ndef ping(): pass\ndef f(i, text): pass\n"
+        "while not select.select([0], [], [], 0.01)[0]: ping()\n"
+        "for i in range(100000): f(i, f'text {i}')\nping()\n"
+    )
+    always = "" if is_decided else " + pid * 0"
+    script = f"""python$target::f:function-entry /local.i >= 99990{always}/ {{ @[(string)local.text] = count(); }}
+        python$target::ping:function-return {{ printf("ping\\n"); }}"""
+    tracer = [*python_builds.pydtrace(), "-v", "-q", "-x", "bufsize=64k", "-n", script]
+    environment = {**os.environ, "PYTHONPATH": python_builds.ROOM, "PYUSDT_VM": "1"}
+    target_command = [python, "-m", "pyusdt", str(path)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
+    with subprocess.Popen(
+        target_command, stdin=subprocess.PIPE, text=True, env=environment
+    ) as target:
+        time.sleep(0.5)
+        with subprocess.Popen([*tracer, "-p", str(target.pid)], **pipes) as traced:
+            assert any(line == "ping\n" for line in traced.stdout)
+            traced.send_signal(signal.SIGSTOP)
+            target.communicate("go\n", timeout=60)
+            traced.send_signal(signal.SIGCONT)
+            printed, errors = traced.communicate(timeout=60)
+    assert ("decided in the traced processes: local.i >= 99990" in errors) == is_decided
+    assert ("drop" in errors) == (not is_decided), errors
+    counted = [line for line in printed.splitlines() if line.strip().startswith("text 9999")]
+    assert (len(counted) == 10) == is_decided
 
 
 def test_the_programs_veto(python, program):

@@ -14,7 +14,7 @@ from .front.libraries import Libraries
 from .front.source_text import Location, Source
 from .pass_manager import TREES, back_end, front_end
 from .types.kernel_btf import KernelTypeResolver
-from .types.resolve import ProgramNames
+from .types.resolve import MOST_PATHS, ProgramNames
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
@@ -162,7 +162,11 @@ class Compiler:
         place = self.last_location or Location(Source(""), 0, 0, 0)
         with DeepRecursion(self.names.limits):
             program = back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
-        program.paths = self.names.paths
+        program.paths = list(self.names.paths)
+        if 0 < len(program.paths) < MOST_PATHS:
+            program.conditions, program.decided_in_target = self.names.conditions.encode(
+                program.paths
+            )
         return program
 
 

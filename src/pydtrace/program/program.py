@@ -231,6 +231,8 @@ class Program:
         "target",
         "variable_size",
         "paths",
+        "conditions",
+        "decided_in_target",
     )
 
     def __init__(self) -> None:
@@ -242,6 +244,8 @@ class Program:
         self.strsize = 256
         self.variable_size = 0
         self.paths: list[bytes] = []  # to values of a Python program; path i is argument 6 + i
+        self.conditions = b""  # of predicates, on these values; the last "path" of a session
+        self.decided_in_target: list[str] = []  # the same as text
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
         self.first_destructive = ("", "")  # its name, and its place in the source

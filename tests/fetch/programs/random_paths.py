@@ -494,11 +494,42 @@ def wrong_programs():
             pass
 
 
+COMPARED = {1: "__eq__", 2: "__ne__", 3: "__lt__", 4: "__le__", 5: "__gt__", 6: "__ge__"}
+
+
+def conditions():
+    """Random ones against all() and any() of Python, and bytes that are none."""
+    texts = b"abbccd"
+    for _ in range(3000):
+        rows, clauses = b"", {}
+        for clause in sorted(chance.randrange(4) for _ in range(chance.randrange(1, 9))):
+            subject, operation = chance.choice([0, 1, 2, 0x82, 0x83]), chance.randrange(1, 7)
+            is_text = subject < 3 and operation < 3 and chance.random() < 0.5
+            number, at = chance.randrange(1, 9), chance.randrange(0, 5)
+            rows += struct.pack(
+                "=BBBBBxHH6xq", clause, 1, subject, operation, is_text, at, 2, number
+            )
+            value = 7 if subject < 3 else subject & 0x7F
+            value = (b"ab", b"bc", b"cd")[subject] if is_text else value
+            other = texts[at : at + 2] if is_text else number
+            clauses.setdefault(clause, []).append(getattr(value, COMPARED[operation])(other))
+        size = 16 + len(rows) + len(texts)
+        made = struct.pack("=IBBBBHHI", size, 1, 4, len(rows) // 24, 0, 0, 0, 1) + rows + texts
+        assert fetch_main.hold(made, 1) == any(map(all, clauses.values()))
+        assert fetch_main.hold(made, 2) is True
+        bad = bytearray(made)
+        for _ in range(chance.randrange(1, 4)):
+            bad[chance.randrange(len(bad))] = chance.randrange(256)
+        fetch_main.hold(bytes(bad), 1)
+        fetch_main.hold(made[: chance.randrange(len(made))], 1)
+
+
 if not fetch_main.is_supported():
     print("not supported")
     sys.exit()
 assert locals_and_globals(5, "first", "last") == [7]
 wrong_programs()
+conditions()
 present = paths = 0
 while paths < int(sys.argv[3]):
     made = make_any(4)

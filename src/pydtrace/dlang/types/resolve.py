@@ -15,6 +15,7 @@ from pydtrace.dlang.variable_table import Aggregation, Variable, variable_kind
 from pydtrace.program import d_types as t
 
 from . import predefined_constants
+from .value_conditions import SessionConditions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _ARRAY_HINTS = {
 }
 # of value_paths.py, which refuses them where they have no path
 PATH_FUNCTIONS = frozenset(["present", "typename", "length"])
-_MOST_PATHS = 6  # PYUSDT_PATHS_MAX
+MOST_PATHS = 6  # PYUSDT_PATHS_MAX
 _DISTANCE_MAX = 3  # how unlike a name may be, of those that a hint offers
 
 
@@ -77,14 +78,15 @@ class ProgramNames:
         self.limits = SizeLimits()
         self.own_roots: set[str] = set()  # variables that are called as what paths begin with
         self.paths: list[bytes] = []  # to values of a Python program: value_paths.py
+        self.conditions = SessionConditions()
         self.mentioned: set[str] = set()  # names that stood where only a variable can
 
     def add_path(self, loc: Location, path: bytes) -> int:
         """The number of a path, each once."""
         if path not in self.paths:
-            if len(self.paths) == _MOST_PATHS:
+            if len(self.paths) == MOST_PATHS:
                 hint = "a path counts once for each type that it has"
-                refuse("D_PATH_MANY", loc, f"a program reads at most {_MOST_PATHS} paths", hint)
+                refuse("D_PATH_MANY", loc, f"a program reads at most {MOST_PATHS} paths", hint)
             self.paths.append(path)
         return self.paths.index(path)
 

@@ -21,6 +21,7 @@ from pydtrace.program.printf_format import FormatError, parse_format
 from pydtrace.program.secret_names import is_on_list
 
 from .probe_arguments import make_raw_argument, make_string_argument
+from .value_conditions import ALWAYS, PredicateReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,8 +119,14 @@ def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
 def rewrite_clause(names: ProgramNames, clause: ast.Clause) -> None:
     """Replaces the paths of a clause by arguments, before it is typed."""
     writer = _PathWriter(names, clause.probes)
+    alternatives = ALWAYS
     if clause.predicate is not None:
+        reader = PredicateReader(
+            writer.find_subject, clause.probes, int(names.options.get("strsize", 256))
+        )
+        alternatives = reader.read(clause.predicate)
         clause.predicate = writer.rewrite(clause.predicate, _NUMBER)
+    names.conditions.add(clause.probes, alternatives)
     for statement in clause.body or []:
         assert isinstance(statement, ast.ExprStmt)
         statement.expr = writer.rewrite(statement.expr, None)
@@ -225,6 +232,17 @@ class _PathWriter:
             if each.argument_count > each.star_width + each.star_precision:
                 found.append(_TEXT if each.row.name in ("s", "S") else _NUMBER)
         return found + [None] * max(count - len(found), 0)
+
+    def find_subject(self, node: ast.Expr, beside_text: bool) -> tuple[bytes, str, bool] | None:
+        """What a PredicateReader asks for."""
+        path, result = self._find_path(node), _STRING if beside_text else _INT
+        shown = str(path)
+        if type(node) is ast.Call and type(node.name) is ast.Ident and len(node.args) == 1:
+            path, result = self._find_path(node.args[0]), _FUNCTIONS.get(node.name.name, 0)
+            shown = f"{node.name.name}({path})"
+        if path is None or not result:
+            return None
+        return path.encode(result), shown, result in (_STRING, _TYPENAME)
 
     # --- paths ------------------------------------------------------------------------
 

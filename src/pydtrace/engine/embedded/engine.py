@@ -241,8 +241,9 @@ class EmbeddedEngine(Engine):
             )
             if len(self._consumers) > 1:
                 self._crew = _tracer.ParallelConsumers(self._session, self._consumers)
-            for path in self.program.paths:
-                self._session.add_path(path)
+            for path in [*self.program.paths, self.program.conditions]:
+                if path:
+                    self._session.add_path(path)
             demand = _ALL_ARGUMENTS if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:

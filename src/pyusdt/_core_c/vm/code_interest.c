@@ -338,8 +338,8 @@ static void offer_at_code(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe p
                           const struct pyusdt_vm_place *place, uint64_t sessions, PyObject *given)
 {
     if (__builtin_expect((firing->demand & PYUSDT_PATH_ARGS) != 0, 0))
-        sessions = pyusdt_vm_paths_offer(firing, __atomic_load_n(&place->number, __ATOMIC_RELAXED),
-                                         sessions, given);
+        sessions = pyusdt_vm_paths_offer(
+            firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED), sessions, given);
     offer_at(firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED),
              place->texts->module.address, sessions);
 }

@@ -7,6 +7,7 @@
 
 #include "_core_c/vm/fetch_program.h"
 #include "_core_c/vm/python_provider.h"
+#include "_core_c/vm/value_conditions.h"
 
 #define PATHS (PYUSDT_MAX_ARGS - PYUSDT_PATH_ARG)
 #define CODE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_CODE_PROBES) - 1)
@@ -15,7 +16,8 @@
 static struct compiled {
     uint64_t generation;
     unsigned n;
-    struct pyusdt_fetch_program *program[PATHS];
+    struct pyusdt_fetch_program *program[PATHS]; /* NULL: its values are absent */
+    struct pyusdt_conditions conditions;         /* all zeros: none */
 } compiled[PYUSDT_MAX_SESSIONS];
 static char texts[PATHS][PYUSDT_FETCH_TEXT];
 
@@ -58,6 +60,22 @@ static void free_programs(struct compiled *session)
         session->program[i] = NULL;
     }
     session->n = 0;
+    session->conditions = (struct pyusdt_conditions){0};
+}
+
+/* The conditions are behind all paths. */
+static void add_program(struct compiled *session, unsigned i, const struct pyusdt_path *path)
+{
+    const char *wrong;
+
+    if (pyusdt_conditions_are(path->bytes, path->size)) {
+        if (!pyusdt_conditions_load(path->bytes, path->size, i, &session->conditions))
+            session->conditions = (struct pyusdt_conditions){0};
+        return;
+    }
+    session->program[i] = pyusdt_fetch_load(path->bytes, path->size, &wrong);
+    if (session->program[i] == NULL && wrong != NULL)
+        pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, wrong);
 }
 
 /* The programs of the session in a slot now; NULL: it has none, or they are just changing. */
@@ -65,17 +83,13 @@ __attribute__((noinline)) static struct compiled *compile_paths(unsigned number)
 {
     static struct pyusdt_path paths[PATHS];
     struct compiled *session = &compiled[number];
-    const char *wrong;
 
     free_programs(session);
     session->n = pyusdt_session_paths(number, paths, PATHS, &session->generation);
     if (session->generation == 0)
         return NULL;
-    for (unsigned i = 0; i < session->n; i++) {
-        session->program[i] = pyusdt_fetch_load(paths[i].bytes, paths[i].size, &wrong);
-        if (session->program[i] == NULL && wrong != NULL)
-            pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, wrong);
-    }
+    for (unsigned i = 0; i < session->n; i++)
+        add_program(session, i, &paths[i]);
     return session;
 }
 
@@ -94,19 +108,48 @@ static void set_absent(struct pyusdt_firing *firing)
     memset(&firing->args.length[PYUSDT_PATH_ARG], 0, PATHS * sizeof firing->args.length[0]);
 }
 
-static void set_value(struct pyusdt_firing *firing, unsigned i,
-                      const struct pyusdt_fetch_program *program, PyObject *given)
-{
-    struct pyusdt_fetched found;
+/* The values of an event for a session, each read when it is needed first. */
+struct reading {
+    const struct compiled *session;
+    const struct pyusdt_firing *firing;
+    PyObject *given;
+    uint32_t done;
+    struct pyusdt_fetched found[PATHS];
+};
 
-    pyusdt_fetch_run(program, given, texts[i], &found);
-    if (!found.present)
+static const struct pyusdt_fetched *read_path(void *from, unsigned i, const char **text)
+{
+    struct reading *reading = from;
+    const struct pyusdt_fetch_program *program = reading->session->program[i];
+
+    *text = texts[i];
+    if (reading->done >> i & 1)
+        return &reading->found[i];
+    reading->done |= 1u << i;
+    if (program != NULL)
+        pyusdt_fetch_run(program, reading->given, texts[i], &reading->found[i]);
+    else
+        reading->found[i].present = 0;
+    return &reading->found[i];
+}
+
+static int64_t read_argument(void *from, unsigned number)
+{
+    return (int64_t)((const struct reading *)from)->firing->args.value[number];
+}
+
+static void set_value(struct pyusdt_firing *firing, unsigned i, struct reading *reading)
+{
+    const char *text;
+    const struct pyusdt_fetched *found = read_path(reading, i, &text);
+
+    if (!found->present)
         return;
-    if (pyusdt_fetch_text_size(program) != 0) {
-        firing->args.value[PYUSDT_PATH_ARG + i] = (uint64_t)(uintptr_t)texts[i];
-        firing->args.length[PYUSDT_PATH_ARG + i] = found.length;
+    if (pyusdt_fetch_text_size(reading->session->program[i]) != 0) {
+        firing->args.value[PYUSDT_PATH_ARG + i] = (uint64_t)(uintptr_t)text;
+        firing->args.length[PYUSDT_PATH_ARG + i] = found->length;
     } else {
-        firing->args.value[PYUSDT_PATH_ARG + i] = (uint64_t)found.number; /* its length stays 0 */
+        firing->args.value[PYUSDT_PATH_ARG + i] = (uint64_t)found->number; /* its length stays 0 */
     }
 }
 
@@ -118,8 +161,26 @@ static void fire(const struct pyusdt_firing *firing, uint32_t place, uint64_t se
         pyusdt_fire_at(firing->probe, place, session, &firing->args);
 }
 
-uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, uint32_t place, uint64_t sessions,
-                               PyObject *given)
+/* Fires with the values, unless no clause of the session is interested. */
+static void offer_to(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t place,
+                     unsigned number, const struct compiled *session, uint32_t demand,
+                     PyObject *given)
+{
+    struct reading reading = {.session = session, .firing = firing, .given = given};
+
+    if (!pyusdt_conditions_hold(
+            &session->conditions, PYUSDT_VM_BIT(probe),
+            &(struct pyusdt_condition_subjects){&reading, read_path, read_argument}))
+        return;
+    for (unsigned i = 0; i < session->n; i++)
+        if (demand >> (PYUSDT_PATH_ARG + i) & 1)
+            set_value(firing, i, &reading);
+    fire(firing, place, 1ull << number);
+    set_absent(firing);
+}
+
+uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
+                               uint32_t place, uint64_t sessions, PyObject *given)
 {
     uint64_t others = 0;
 
@@ -133,15 +194,10 @@ uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, uint32_t place, uin
                               ? pyusdt_demand_at(firing->probe, 1ull << number) & PYUSDT_PATH_ARGS
                               : 0;
 
-        if (demand == 0) {
+        if (demand == 0)
             others |= 1ull << number;
-            continue;
-        }
-        for (unsigned i = 0; i < session->n; i++)
-            if (demand >> (PYUSDT_PATH_ARG + i) & 1 && session->program[i] != NULL)
-                set_value(firing, i, session->program[i], given);
-        fire(firing, place, 1ull << number);
-        set_absent(firing);
+        else
+            offer_to(firing, probe, place, number, session, demand, given);
     }
     return others;
 }

@@ -1,0 +1,127 @@
+/* See value_conditions.h. */
+#include "_core_c/vm/value_conditions.h"
+
+#include <string.h>
+
+#define ARGUMENTS 12u
+
+int pyusdt_conditions_are(const void *bytes, size_t size)
+{
+    struct pyusdt_fetch_head head;
+
+    if (size < sizeof head)
+        return 0;
+    memcpy(&head, bytes, sizeof head);
+    return head.root == PYUSDT_CONDITIONS_ROOT;
+}
+
+static int is_valid(const struct pyusdt_condition_row *row, size_t texts, unsigned npaths)
+{
+    unsigned subject = row->subject & ~(unsigned)PYUSDT_CONDITION_ARGUMENT;
+    int is_argument = (row->subject & PYUSDT_CONDITION_ARGUMENT) != 0;
+
+    if (row->op < PYUSDT_CONDITION_EQUAL || row->op > PYUSDT_CONDITION_GREATER_OR_EQUAL ||
+        subject >= (is_argument ? ARGUMENTS : npaths))
+        return 0;
+    if (!row->is_text)
+        return 1;
+    return !is_argument && row->op <= PYUSDT_CONDITION_UNEQUAL &&
+           row->text_length <= PYUSDT_CONDITION_TEXT && row->text <= texts &&
+           row->text_length <= texts - row->text;
+}
+
+int pyusdt_conditions_load(const void *bytes, size_t size, unsigned npaths,
+                           struct pyusdt_conditions *conditions)
+{
+    struct pyusdt_fetch_head head;
+    const char *rows = (const char *)bytes + sizeof head;
+    size_t texts;
+
+    memset(conditions, 0, sizeof *conditions);
+    if (size < sizeof head || (memcpy(&head, bytes, sizeof head), head.size != size) ||
+        head.version != PYUSDT_FETCH_VERSION || head.steps > PYUSDT_CONDITIONS ||
+        size - sizeof head < head.steps * sizeof conditions->row[0])
+        return 0;
+    texts = size - sizeof head - head.steps * sizeof conditions->row[0];
+    memcpy(conditions->row, rows, head.steps * sizeof conditions->row[0]);
+    for (unsigned i = 0; i < head.steps; i++) {
+        const struct pyusdt_condition_row *row = &conditions->row[i];
+
+        if (!is_valid(row, texts, npaths))
+            return 0;
+        if (row->is_text)
+            memcpy(conditions->text[i], rows + head.steps * sizeof conditions->row[0] + row->text,
+                   row->text_length);
+    }
+    conditions->n = head.steps;
+    conditions->probes = head.most;
+    return 1;
+}
+
+/* A text ends at its first NUL, as D compares it. */
+static int has_same_text(const struct pyusdt_conditions *conditions, unsigned i,
+                         const struct pyusdt_condition_subjects *subjects)
+{
+    const struct pyusdt_condition_row *row = &conditions->row[i];
+    const char *text = NULL;
+    const struct pyusdt_fetched *found = subjects->path(subjects->from, row->subject, &text);
+    size_t length = found->present && text != NULL ? strnlen(text, found->length) : 0;
+
+    return length == row->text_length && memcmp(conditions->text[i], text, length) == 0;
+}
+
+static int64_t read_number(const struct pyusdt_condition_row *row,
+                           const struct pyusdt_condition_subjects *subjects)
+{
+    const struct pyusdt_fetched *found;
+    const char *text;
+
+    if (row->subject & PYUSDT_CONDITION_ARGUMENT)
+        return subjects->argument(subjects->from, row->subject & ~PYUSDT_CONDITION_ARGUMENT);
+    found = subjects->path(subjects->from, row->subject, &text);
+    return found->present ? found->number : 0;
+}
+
+static int holds(const struct pyusdt_conditions *conditions, unsigned i,
+                 const struct pyusdt_condition_subjects *subjects)
+{
+    const struct pyusdt_condition_row *row = &conditions->row[i];
+    int64_t number;
+
+    if (row->is_text)
+        return has_same_text(conditions, i, subjects) == (row->op == PYUSDT_CONDITION_EQUAL);
+    number = read_number(row, subjects);
+    switch (row->op) {
+    case PYUSDT_CONDITION_EQUAL:
+        return number == row->number;
+    case PYUSDT_CONDITION_UNEQUAL:
+        return number != row->number;
+    case PYUSDT_CONDITION_LESS:
+        return number < row->number;
+    case PYUSDT_CONDITION_LESS_OR_EQUAL:
+        return number <= row->number;
+    case PYUSDT_CONDITION_GREATER:
+        return number > row->number;
+    default:
+        return number >= row->number;
+    }
+}
+
+int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t probe,
+                           const struct pyusdt_condition_subjects *subjects)
+{
+    unsigned i = 0;
+
+    if (!(conditions->probes & probe))
+        return 1;
+    while (i < conditions->n) {
+        unsigned clause = conditions->row[i].clause;
+        int all = (conditions->row[i].probes & probe) != 0;
+
+        for (; i < conditions->n && conditions->row[i].clause == clause; i++)
+            all = all && holds(conditions, i, subjects);
+        if (all)
+            return 1;
+    }
+    return 0;
+}
