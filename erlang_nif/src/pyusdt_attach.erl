@@ -20,6 +20,7 @@
 
 -define(APPLICATION, pyusdt).
 -define(KEY, attached).
+-define(COPY, copy).
 -define(PRIV, {pyusdt, priv}).
 -define(FOLDERS, ["/tmp", "/var/tmp", "/dev/shm"]).
 -define(TRIES, 10).
@@ -134,7 +135,9 @@ unload_one(Module) ->
     code:soft_purge(Module) andalso begin _ = code:delete(Module), code:soft_purge(Module) end.
 
 load_all(#{modules := Modules, priv := <<>>, library := Library}) ->
-    load_with_copy(Modules, Library, ?FOLDERS, "no folder for it");
+    Digest = erlang:md5(Library),
+    Before = [Folder || {ok, {Same, Folder}} <- [application:get_env(?APPLICATION, ?COPY)], Same =:= Digest],
+    load_with_copy(Modules, Library, Before ++ [new_name(Parent) || Parent <- ?FOLDERS], "there is no folder for it");
 load_all(#{modules := Modules, priv := Priv}) ->
     load_with(Modules, unicode:characters_to_list(Priv)).
 
@@ -178,22 +181,31 @@ compile_again(Module, Binary) ->
 
 %% ---- a copy of the library, that is removed as soon as it is loaded ----
 
+%% The same copy is made under the same name again: then glibc takes the library that is still mapped.
 load_with_copy(_Modules, _Library, [], Reason) ->
     {error, Reason};
-load_with_copy(Modules, Library, [Parent | Others], _Reason) ->
-    case make_folder(Parent, ?TRIES) of
-        {ok, Folder} ->
-            File = filename:join(Folder, "pyusdt_nif.so"),
-            Loaded = case file:write_file(File, Library, [exclusive, raw]) of
-                ok -> load_with(Modules, Folder);
-                {error, Why} -> {error, io_lib:format("~ts: ~ts", [File, file:format_error(Why)])}
-            end,
-            _ = file:delete(File),
+load_with_copy(Modules, Library, [Folder | Others], _Reason) ->
+    case make_folder(Folder) of
+        ok ->
+            Loaded = load_from(Folder, Modules, Library),
+            _ = file:delete(library_in(Folder)),
             _ = file:del_dir(Folder),
             try_next(Loaded, Modules, Library, Others);
         {error, Why} ->
-            load_with_copy(Modules, Library, Others, io_lib:format("~ts: ~ts", [Parent, file:format_error(Why)]))
+            load_with_copy(Modules, Library, Others, io_lib:format("~ts: ~ts", [Folder, file:format_error(Why)]))
     end.
+
+load_from(Folder, Modules, Library) ->
+    case file:write_file(library_in(Folder), Library, [exclusive, raw]) of
+        ok ->
+            ok = application:set_env(?APPLICATION, ?COPY, {erlang:md5(Library), Folder}),
+            load_with(Modules, Folder);
+        {error, Why} ->
+            {error, io_lib:format("~ts: ~ts", [Folder, file:format_error(Why)])}
+    end.
+
+library_in(Folder) ->
+    filename:join(Folder, "pyusdt_nif.so").
 
 try_next(ok, _Modules, _Library, _Others) -> ok;
 try_next({error, Reason}, _Modules, _Library, []) -> {error, Reason};
@@ -201,25 +213,21 @@ try_next({error, Reason}, Modules, Library, Others) ->
     _ = unload([Module || {Module, _} <- Modules, code:is_loaded(Module) =/= false]),
     load_with_copy(Modules, Library, Others, Reason).
 
-%% Only this node's user can write there; what another one has put into it before that was so makes it unfit.
-make_folder(_Parent, 0) ->
-    {error, eexist};
-make_folder(Parent, Tries) ->
-    Folder = filename:join(Parent, ".pyusdt-" ++ integer_to_list(erlang:unique_integer([positive]), 36) ++
-                                   integer_to_list(binary:decode_unsigned(random_bytes()), 36)),
+%% Only this node's user can write there; one that another user has put something into before that is unfit.
+make_folder(Folder) ->
     case file:make_dir(Folder) of
         ok ->
             _ = file:change_mode(Folder, 8#700),
             case file:list_dir_all(Folder) of
-                {ok, []} -> {ok, Folder};
-                _ -> make_folder(Parent, Tries - 1)
+                {ok, []} -> ok;
+                _ -> {error, eexist}
             end;
-        {error, eexist} -> make_folder(Parent, Tries - 1);
-        {error, Why} -> {error, Why}
+        {error, Why} ->
+            {error, Why}
     end.
 
-random_bytes() ->
-    << <<(rand:uniform(256) - 1)>> || _ <- lists:seq(1, 8) >>.
+new_name(Parent) ->
+    filename:join(Parent, ".pyusdt-" ++ integer_to_list(rand:uniform(1 bsl 64), 36)).
 
 %% ---- options ----
 

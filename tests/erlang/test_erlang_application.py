@@ -84,6 +84,80 @@ main() ->
     assert run.stdout == "done", run
 
 
+@pytest.fixture(scope="session")
+def package(erlang, tmp_path_factory):
+    """unpack(folder): what `make package` makes, unpacked there; its path."""
+    made = harness.run(["make", "-s", "-C", NIF, "package"], timeout=120)
+    assert made.status == 0, made
+
+    def unpack(folder) -> str:
+        with tarfile.open(os.path.join(NIF, "build", "pyusdt-0.1.0.tar.gz")) as file:
+            file.extractall(folder, filter="data")
+        return os.path.join(folder, "pyusdt")
+
+    return unpack
+
+
+@pytest.fixture
+def path_without_python(tmp_path) -> str:
+    """A PATH with what a project needs to build it, and nothing else."""
+    needs = "sh make cc gcc as ld sed cp mkdir rm touch uname tr cat expr env dirname basename readlink tar"
+    found = tmp_path / "bin"
+    found.mkdir()
+    for name in (*needs.split(), "erl", "erlc", "escript", "elixir", "mix", "rebar3"):
+        if program := shutil.which(name):
+            (found / name).symlink_to(program)
+    return str(found)
+
+
+AVAILABLE = "true = pyusdt:available(), true = dyntrace:available(), ok = pyusdt_vm:enable(), io:format(done)"
+
+
+def test_rebar3_with_the_package(rebar3, erlang, package, path_without_python, tmp_path):
+    package(tmp_path / "_checkouts")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "rebar.config").write_text("{deps, [pyusdt]}.\n")
+    (tmp_path / "src" / "shop.app.src").write_text(
+        '{application, shop, [{description, "a shop"}, {vsn, "1"}, {applications, [kernel, stdlib, pyusdt]}]}.\n'
+    )
+    environment = {**os.environ, "TERM": "dumb", "PATH": path_without_python}
+    built = harness.run(["rebar3", "compile"], timeout=300, cwd=tmp_path, env=environment)
+    assert built.status == 0, built
+    folders = [str(path) for path in (tmp_path / "_build" / "default").glob("*/*/ebin")]
+    run = erlang.evaluate(AVAILABLE, "-pa", *folders)
+    assert "done" in run.stdout, run
+
+
+def test_mix_with_the_package(package, path_without_python, tmp_path):
+    """Without rebar3, too."""
+    if lacking := harness.tools("mix"):
+        pytest.skip(f"no {lacking}")
+    os.unlink(f"{path_without_python}/rebar3")
+    package(tmp_path / "vendor")
+    (tmp_path / "mix.exs").write_text("""defmodule Shop.MixProject do
+  use Mix.Project
+  def project, do: [app: :shop, version: "1.0.0", deps: [{:pyusdt, path: "vendor/pyusdt"}]]
+end
+""")
+    environment = {**os.environ, "PATH": path_without_python, "HOME": str(tmp_path)}
+    script = "IO.inspect({:pyusdt.available(), :dyntrace.available(), :pyusdt_vm.enable()})"
+    for _ in range(2):  # the second one finds it built
+        run = harness.run(["mix", "run", "-e", script], timeout=300, cwd=tmp_path, env=environment)
+        assert run.status == 0 and "{true, true, :ok}" in run.stdout, run
+
+
+def test_the_package_is_whole(package, tmp_path):
+    """Its version, and each file that Hex is asked to take."""
+    folder = package(tmp_path)
+    with open(os.path.join(NIF, "src", "pyusdt.app.src")) as file:
+        text = file.read()
+    files = re.findall(r'"([^"]+)"', re.search(r"{files,\s*\[(.*?)\]}", text, re.DOTALL)[1])
+    assert sorted(files) == sorted(os.listdir(folder))
+    with open(os.path.join(NIF, "mix.exs")) as file:
+        assert re.search(r'version: "(.*?)"', file.read())[1] == "0.1.0"
+    assert '{vsn, "0.1.0"}' in text
+
+
 def test_eunit(rebar3):
     run = rebar3("eunit")
     assert run.status == 0 and " 0 failures" in run.stdout, run
