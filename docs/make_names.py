@@ -28,6 +28,14 @@ FIRES = {
         "the application has handed on the last byte of the answer",
         "cowboy; phoenix without cowboy: before the answer is sent",
     ),
+    "request:::span": (
+        "a request has ended: once for each of its spans; began: ns after its start",
+        "",
+    ),
+    "request:::done": (
+        "after its spans; kind: `http`, `task`, `rpc`; cpu: ns that its code ran, or -1",
+        "",
+    ),
     "rpc:::request-start": ("a gRPC server begins to answer a call", ""),
     "rpc:::request-done": (
         'the answer has been handed on; status: `OK`, `NOT_FOUND` … or ""',

@@ -24,6 +24,26 @@ FRAMEWORK_PROBES: dict[str, dict[str, dict[str, type]]] = {
             "traceparent": str,
         },
     },
+    "request": {  # where the time of an HTTP request, a task or a gRPC call went: fired at its end
+        "span": {
+            "id": str,
+            "kind": str,
+            "name": str,
+            "line": str,
+            "began": int,
+            "duration": int,
+        },
+        "done": {
+            "id": str,
+            "kind": str,
+            "route": str,
+            "status": str,
+            "duration": int,
+            "cpu": int,
+            "spans": int,
+            "left_out": int,
+        },
+    },
     "rpc": {  # calls by gRPC that the program answers, and sends
         "request-start": {"method": str},
         "request-done": {"method": str, "status": str, "duration": int},

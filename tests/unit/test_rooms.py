@@ -115,6 +115,7 @@ PYTHON = {
         "pydtrace.unwind",
     ),
     "pydtrace.differences": ("pydtrace.profile", "pydtrace.untrusted"),
+    "pydtrace.why": ("pydtrace.profile", "pydtrace.untrusted"),
     "pydtrace.engine": (
         "pydtrace._tracer",
         "pydtrace.aggregation",
@@ -234,6 +235,7 @@ PYTHON = {
         "pydtrace._tracer",
         "pydtrace.attach",
         "pydtrace.cli.parsing",
+        "pydtrace.consumer",
         "pydtrace.debug_log",
         "pydtrace.differences",
         "pydtrace.dlang",
@@ -259,6 +261,7 @@ PYTHON = {
         "pyusdt.provider_file",
         "pyusdt.providers",
         "pyusdt.vm",
+        "pydtrace.why",
     ),
 }
 FOLDERS_WITHIN = {

@@ -23,13 +23,18 @@ _MAX_NAMED = 4  # processes and descriptions that are named; of more only the nu
 
 def find_providers(pids: Collection[int]) -> set[str]:
     """The providers, without process ids, of those of the processes that are still there."""
-    found = set()
+    return find_known_providers(pids)[0]
+
+
+def find_known_providers(pids: Collection[int]) -> tuple[set[str], bool]:
+    """(The providers, without process ids, of those of the processes that are still there; whether all are)."""
+    found, complete = set(), True
     for pid in pids:
         try:
             found |= {probe[1].removesuffix(str(pid)) for probe in _tracer.list_probes(None, pid)}
         except OSError:
-            continue
-    return found
+            complete = False
+    return found, complete
 
 
 def explain_silence(
@@ -38,9 +43,10 @@ def explain_silence(
     hints: Sequence[str],
     providers: Collection[str],
     leaves_out_children: bool = False,
+    some_ended: bool = False,
 ) -> list[str]:
     """processes: (pid, command) of those that were traced; providers: that they had; leaves_out_children: of a command all Pythons but those
-    that it waits for."""
+    that it waits for; some_ended: the providers of these processes are not known."""
     asked = {
         f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions
     }
@@ -58,7 +64,7 @@ def explain_silence(
         return list(hints)
     if hints:
         return list(hints)
-    return _suggest_scripts(asked, providers) + _explain_frameworks(asked, providers)
+    return _suggest_scripts(asked, providers) + _explain_frameworks(asked, providers, some_ended)
 
 
 def _join_limited(words: Sequence[str]) -> str:
@@ -85,8 +91,10 @@ def _suggest_scripts(asked: dict[str, Any], providers: Collection[str]) -> list[
     return [text]
 
 
-def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> list[str]:
-    """For probes of frameworks that no process had."""
+def _explain_frameworks(
+    asked: dict[str, Any], providers: Collection[str], some_ended: bool
+) -> list[str]:
+    """For probes of frameworks that no process had, or that did not fire in one that has ended."""
     absent = sorted(
         {
             stem
@@ -97,8 +105,10 @@ def _explain_frameworks(asked: dict[str, Any], providers: Collection[str]) -> li
     )
     if not absent:
         return []
+    names = " or ".join(absent)
+    said = f"{names}: no event came" if some_ended else f"no process had a provider {names}"
     text = (
-        f"no process had a provider {' or '.join(absent)}: the program must run under `pyusdt run` and import such a framework"
+        f"{said}: the program must run under `pyusdt run` and import such a framework"
         " (see `pyusdt help frameworks`)"
     )
     return [text]

@@ -85,6 +85,16 @@ def read_state_letter(pid: int, tid: int) -> str | None:
         return None
 
 
+def read_futex_address(pid: int, tid: int) -> int | None:
+    """The address that a thread waits at in futex(), or None."""
+    try:
+        words = _read_text(f"/proc/{pid}/task/{tid}/syscall").split()
+        number = syscall_numbers.syscall_numbers(os.uname().machine)["futex"]
+        return int(words[1], 16) if len(words) > 2 and int(words[0]) == number else None
+    except (OSError, LookupError, ValueError):
+        return None
+
+
 def read_inner_pid(pid: int) -> int:
     """The id that a process has for itself."""
     try:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Labels = tuple[tuple[str, str], ...]
 
-PROCESS, THREAD = "process", "thread"
+PROCESS, THREAD, STATE = "process", "thread", "state"
 
 
 def format_labels(labels: Labels, names: Container[str]) -> str:

@@ -25,7 +25,7 @@ from pydtrace.unwind.native_unwinder import interleave_frames
 from pydtrace.unwind.thread_capture import ThreadCapture
 
 from .frame_key import FrameKey, pseudo_frame
-from .sample_labels import PROCESS, THREAD
+from .sample_labels import PROCESS, STATE, THREAD
 from .stack_profile import RUNNING_THREADS
 
 TYPE_CHECKING = False
@@ -40,8 +40,17 @@ if TYPE_CHECKING:
     from .stack_profile import Profile
 
 RUNNING, GIL, ALL = "running", "gil", "all"
+# What a thread does, as the label of its samples.
+HAS_GIL, RUNS, WAITS_FOR_GIL, WAITS_FOR_LOCK, WAITS = (
+    "has the GIL",
+    "runs",
+    "waits for the GIL",
+    "waits for a lock",
+    "waits",
+)
 WORDS = {RUNNING: RUNNING_THREADS, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
+_RUNTIME = 1 << 20  # bytes of CPython's runtime, in which the GIL is
 _RENEWED = 1.0  # seconds
 _CONFIRMED_LIMIT = 1 << 16  # code objects
 _REPLACED = b""  # no identity: the code object whose frame was seen is gone
@@ -53,9 +62,19 @@ _REST = 20  # the pause between two reads of the kernel's list of threads, in du
 class SamplerOptions:
     """which: RUNNING, GIL or ALL; lines: a frame has its line, not only its function; threads: samples have labels of their process and thread; frames: of a stack, at most;
     native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
-    tasks, tags: asyncio tasks, tags are separate."""
+    tasks, tags: asyncio tasks, tags are separate; states: what a thread does is the first label."""
 
-    __slots__ = ("frames", "lines", "native", "stop", "tags", "tasks", "threads", "which")
+    __slots__ = (
+        "frames",
+        "lines",
+        "native",
+        "states",
+        "stop",
+        "tags",
+        "tasks",
+        "threads",
+        "which",
+    )
 
     def __init__(
         self,
@@ -67,6 +86,7 @@ class SamplerOptions:
         stop: bool = False,
         tasks: bool = False,
         tags: bool = False,
+        states: bool = False,
     ) -> None:
         self.which, self.lines, self.threads, self.frames, self.native = (
             which,
@@ -75,7 +95,7 @@ class SamplerOptions:
             frames,
             native,
         )
-        self.stop, self.tasks, self.tags = stop, tasks, tags
+        self.stop, self.tasks, self.tags, self.states = stop, tasks, tags, states
 
 
 class ThreadFinder:
@@ -132,7 +152,7 @@ class SampledProcess:
         self.pid, self._profile, self._options = pid, profile, options
         self._codes = CodeObjects(self.python)
         self._walker = self.python.make_walker(options.frames, _TRIES, options.native)
-        self._single_try_walker = self.python.make_walker(options.frames, 1)
+        self._single_try_walker = self.python.make_walker(options.frames, 1, options.native)
         self._native = NativeStacks(self.python.memory, child) if options.native else None
         self._capture = (
             ThreadCapture(self.python.memory, child)
@@ -142,7 +162,9 @@ class SampledProcess:
         self._labels = ThreadLabels(self.python, self._codes, options.tasks, options.tags)
         self._names = ThreadNames(self.python, self._codes)
         self._process_label = f"{read_name(pid) or PROCESS} {pid}"
-        self._needs_tasks = options.which == RUNNING or options.threads or options.native
+        self._needs_tasks = (
+            options.which == RUNNING or options.threads or options.native or options.states
+        )
         self._known: dict[
             tuple[bytes, int], tuple[FrameKey, ...]
         ] = {}  # (stack, flags) -> tuple of Place
@@ -311,6 +333,8 @@ class SampledProcess:
     def _read_labels(self, raw: RawThread, task: KernelThread | None) -> Labels:
         """The labels of its samples."""
         labels = self._labels.read_labels(raw)
+        if self._options.states:
+            labels = [(STATE, self._describe_state(raw, task)), *labels]
         if self._options.threads:
             name = self._names.find_name(raw.home, raw.ident, task) or THREAD
             labels = [
@@ -319,6 +343,18 @@ class SampledProcess:
                 *labels,
             ]
         return tuple(labels)
+
+    def _describe_state(self, raw: RawThread, task: KernelThread | None) -> str:
+        """By the interpreter's word who has the GIL, by the kernel's who runs, and what the others wait at."""
+        if raw.has_gil:
+            return HAS_GIL
+        if task is None or task.state_letter == "R":
+            return RUNS if task else UNKNOWN
+        futex = proc_threads.read_futex_address(self.pid, task.tid)
+        if futex is None:
+            return WAITS
+        gil = 0 <= futex - self.python.runtime < _RUNTIME
+        return WAITS_FOR_GIL if gil else WAITS_FOR_LOCK
 
     def _build_stack(
         self,

@@ -8,9 +8,7 @@
 
 from __future__ import annotations
 
-import os
-
-from pydtrace.process import syscall_numbers
+from pydtrace.process.proc_threads import read_futex_address
 
 from .remote_objects import RemoteObjects
 from .remote_python import unpack_word
@@ -45,7 +43,6 @@ class LockReader:
         self.word = python.read_word
         self._head = self._layout["object_type"] + 8
         self._left = _FRAMES
-        self._number = syscall_numbers.syscall_numbers(os.uname().machine)["futex"]
 
     def find_waiting(self, threads: Iterable[ThreadStack]) -> dict[int, int]:
         """{thread id: id of the thread that holds what it waits for}; threads: [python_threads.ThreadStack]."""
@@ -54,7 +51,8 @@ class LockReader:
             for thread in threads
             if thread.kernel_thread and thread.address
         ]
-        before = {tid: self._read_futex(tid) for tid, _ in known}
+        pid = self._python.pid
+        before = {tid: read_futex_address(pid, tid) for tid, _ in known}
         holders = {}
         for tid, address in known:
             for lock in self._held_lock_keys(address):
@@ -62,20 +60,11 @@ class LockReader:
         wanted = {
             tid: self._lock_keys(futex)
             for tid, futex in before.items()
-            if futex and futex == self._read_futex(tid)
+            if futex and futex == read_futex_address(pid, tid)
         }
         return {
             tid: holders[lock] for tid, locks in wanted.items() for lock in locks if lock in holders
         }
-
-    def _read_futex(self, tid: int) -> int | None:
-        """The address that a thread waits at, or None."""
-        try:
-            with open(f"/proc/{self._python.pid}/task/{tid}/syscall") as file:
-                words = file.read().split()
-            return int(words[1], 16) if len(words) > 2 and int(words[0]) == self._number else None
-        except _WRONG:
-            return None
 
     def _lock_keys(self, futex: int) -> tuple[int, ...]:
         """The keys of a lock: its semaphore, or the lock itself, which from 3.13 on a waiting thread stores before a semaphore

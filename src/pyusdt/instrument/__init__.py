@@ -28,6 +28,7 @@ _HOOKS = {
     "starlette.applications": ("starlette", "install_requests"),
     "starlette.routing": ("starlette", "install_mounts"),
     "sqlalchemy.engine": ("sqlalchemy", "install_queries"),
+    "sqlalchemy.pool.impl": ("sqlalchemy", "install_pool"),
     "psycopg": ("psycopg", "install_queries"),
     "psycopg2": ("psycopg2", "install_queries"),
     "asyncpg.connection": ("asyncpg", "install_queries"),

@@ -24,7 +24,7 @@ class _ServerRequest:
     def __init__(self, request: Any) -> None:
         self.request = request
         self.traced = http.Request(
-            request.method, request.path, request.headers.get("traceparent", "")
+            request.method, request.path, request.headers.get("traceparent", ""), on_loop=True
         )
 
     @suppress_errors

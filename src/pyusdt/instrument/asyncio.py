@@ -9,12 +9,14 @@ slow_callback_duration (0.1 s unless the program sets it), with or without async
 
 from __future__ import annotations
 
-from time import perf_counter_ns
+from threading import get_ident
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from pyusdt._core import remark
 from pyusdt.framework_probes import FRAMEWORK_PROBES
 
+from . import request_spans
 from .core import function_name, suppress_errors, wrap_method
 from .http import current_scope, read_route
 from .probes import provider_probes
@@ -45,10 +47,23 @@ def _fire_callback(handle: Any, callback: Any, took: int) -> None:
             _slow(name, took)
 
 
+@suppress_errors
+def _note_callback(handle: Any, callback: Any, began: int, cpu: int) -> None:
+    """Count it for the request that it belongs to; the others of its loop had to wait for it.  cpu: thread_time_ns() at its beginning."""
+    took = perf_counter_ns() - began
+    request = handle._context.get(request_spans.current_request)
+    if request is not None and request.loop_time >= 0:
+        request.loop_time += thread_time_ns() - cpu
+    if took >= request_spans.SHORTEST_STALL:
+        name = _callback_name(handle, callback)
+        request_spans.note_stall("loop", name, began, request, get_ident())
+
+
 def _wrap_run(run: Any) -> Any:
     def _run(self: Any) -> Any:
-        if not (_done or _slow):
+        if not (_done or _slow or request_spans.is_traced()):
             return run(self)
+        cpu = thread_time_ns() if request_spans.is_traced() else -1
         callback, began = (
             self._callback,
             perf_counter_ns(),
@@ -57,6 +72,8 @@ def _wrap_run(run: Any) -> Any:
             return run(self)
         finally:
             _fire_callback(self, callback, perf_counter_ns() - began)
+            if cpu >= 0:
+                _note_callback(self, callback, began, cpu)
 
     return _run
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
+from . import request_spans
 from .core import suppress_errors
 from .probes import provider_probes
 
 _start, _done = provider_probes("task")
-_running: dict[str, int] = {}  # when each traced task of this process began, by its id
+# When each traced task of this process began, and its spans, by its id.
+_running: dict[str, tuple[int, request_spans.RequestSpans | None]] = {}
 
 
 def _format_arguments(request: Any) -> str:
@@ -28,15 +30,19 @@ def _format_arguments(request: Any) -> str:
 
 @suppress_errors
 def _note_start(task_id: str = "", task: Any = None, **_more: Any) -> None:
-    if _start or _done:
+    if _start or _done or request_spans.is_traced():
         _start(task.name, task_id, _format_arguments(task.request))
-        _running[task_id] = perf_counter_ns()
+        spans = request_spans.begin_request("task") if request_spans.is_traced() else None
+        _running[task_id] = perf_counter_ns(), spans
 
 
 @suppress_errors
 def _note_done(task_id: str = "", task: Any = None, state: Any = "", **_more: Any) -> None:
-    if (began := _running.pop(task_id, None)) is not None:
+    if (running := _running.pop(task_id, None)) is not None:
+        began, spans = running
         _done(task.name, str(state or ""), perf_counter_ns() - began, task_id)
+        if spans is not None:
+            spans.done(task.name, state or "")
 
 
 def install_tasks(signals: Any) -> None:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any
 
+from . import request_spans
 from .core import suppress_errors, type_name
 from .probes import provider_probes
 
@@ -45,17 +46,22 @@ class Query:
         _inside.reset(self.token)
         rows = -1 if error is not None or cursor is None else cursor.rowcount
         _done(self.statement, rows, took, type_name(type(error)) if error is not None else "")
+        request_spans.add_span("sql", self.statement, self.began, took)
+
+
+def _is_traced() -> bool:
+    return bool(_start or _done or request_spans.is_traced())
 
 
 @suppress_errors
 def begin_query(statement: Any, cursor: Any) -> Query | None:
     """The query, if it is to be traced."""
-    return Query(statement, cursor) if (_start or _done) and not _inside.get() else None
+    return Query(statement, cursor) if _is_traced() and not _inside.get() else None
 
 
 def trace_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
     """execute(*arguments, **named) with the probes around it."""
-    query = begin_query(statement, cursor) if _start or _done else None
+    query = begin_query(statement, cursor) if _is_traced() else None
     if query is None:
         return execute(*arguments, **named)
     try:
@@ -71,7 +77,7 @@ async def trace_query_async(
     cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any
 ) -> Any:
     """The same of a coroutine."""
-    query = begin_query(statement, cursor) if _start or _done else None
+    query = begin_query(statement, cursor) if _is_traced() else None
     if query is None:
         return await execute(*arguments, **named)
     try:

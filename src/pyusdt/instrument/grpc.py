@@ -16,6 +16,7 @@ from inspect import isasyncgenfunction, iscoroutine, iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any
 
+from . import request_spans
 from .core import suppress_errors, wrap_method
 from .probes import provider_probes
 
@@ -62,17 +63,21 @@ def _begin_call(method: Any, target: Any) -> _Call:
 class _Request:
     """One call that a server answers and that is traced."""
 
-    __slots__ = ("began", "codes", "context", "method")
+    __slots__ = ("began", "codes", "context", "method", "spans")
 
     def __init__(self, method: str, context: Any, codes: Any) -> None:
         self.method, self.context, self.codes = method, context, codes
         _start(method)
+        self.spans = request_spans.begin_request("rpc") if request_spans.is_traced() else None
         self.began = perf_counter_ns()
 
     @suppress_errors
     def done(self, failed: bool) -> None:
         took = perf_counter_ns() - self.began
-        _done(self.method, self._status(failed), took)
+        status = self._status(failed)
+        _done(self.method, status, took)
+        if self.spans is not None:
+            self.spans.done(self.method, status)
 
     def _status(self, failed: bool) -> str:
         """Without a code of its own, what returns is OK, and an exception UNKNOWN, as the server has it.  "": a function that is no
@@ -85,6 +90,10 @@ class _Request:
         return code.name if code else "UNKNOWN" if failed else "OK"
 
 
+def _is_traced() -> bool:
+    return bool(_start or _done or request_spans.is_traced())
+
+
 @suppress_errors
 def _begin_request(method: str, context: Any, codes: Any) -> _Request:
     return _Request(method, context, codes)
@@ -94,7 +103,7 @@ def _wrap_behaviour(method: str, behaviour: Any, streams: bool, codes: Any) -> A
     """The program's function for a method, with the probes around it; streams: it returns an iterator; codes: grpc.StatusCode."""
 
     def answer(request: Any, context: Any) -> Any:
-        traced = _begin_request(method, context, codes) if _start or _done else None
+        traced = _begin_request(method, context, codes) if _is_traced() else None
         if traced is None:
             return behaviour(request, context)
         try:
@@ -123,7 +132,7 @@ def _wrap_async_behaviour(method: str, behaviour: Any, streams: bool, codes: Any
     """The same for grpc.aio, which also takes functions that are neither coroutine functions nor asynchronous generators."""
 
     async def answer(request: Any, context: Any) -> Any:
-        traced = _begin_request(method, context, codes) if _start or _done else None
+        traced = _begin_request(method, context, codes) if _is_traced() else None
         if traced is None:
             return await behaviour(request, context)
         try:
@@ -135,7 +144,7 @@ def _wrap_async_behaviour(method: str, behaviour: Any, streams: bool, codes: Any
         return result
 
     async def stream(request: Any, context: Any) -> Any:
-        traced, failed = _begin_request(method, context, codes) if _start or _done else None, True
+        traced, failed = _begin_request(method, context, codes) if _is_traced() else None, True
         try:
             async for message in behaviour(request, context):
                 yield message

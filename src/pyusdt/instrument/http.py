@@ -19,6 +19,7 @@ from typing import Any
 
 from pyusdt.tags import tag
 
+from . import request_spans
 from .core import suppress_errors
 from .probes import provider_probes
 
@@ -59,12 +60,15 @@ class Request:
         "path",
         "route",
         "sent",
+        "spans",
         "status",
         "tag",
         "traceparent",
     )
 
-    def __init__(self, method: str, path: str, traceparent: str = "") -> None:
+    def __init__(
+        self, method: str, path: str, traceparent: str = "", on_loop: bool = False
+    ) -> None:
         known = _TRACEPARENT.match(traceparent)  # whoever asks has written it
         self.method, self.path, self.traceparent = method, path, known[0] if known else ""
         self.route, self.status, self.sent, self.length = "", 0, 0, 0
@@ -72,6 +76,9 @@ class Request:
         self.tag = tag(self.traceparent) if known else None
         if self.tag is not None:
             self.tag.__enter__()
+        self.spans = (
+            request_spans.begin_request("http", on_loop) if request_spans.is_traced() else None
+        )
         self.began: int | None = perf_counter_ns()
 
     @suppress_errors
@@ -93,6 +100,8 @@ class Request:
     def done(self) -> None:
         if self.began is not None:
             took, self.began = perf_counter_ns() - self.began, None
+            if self.spans is not None:
+                self.spans.done(f"{self.method} {self.route or self.path}", self.status)
             if self.tag is not None:
                 self.tag.__exit__(None, None, None)
             _done(
@@ -107,7 +116,7 @@ class Request:
 
 
 def is_traced() -> bool:
-    return bool(_start or _done)
+    return bool(_start or _done or request_spans.is_traced())
 
 
 def set_route(place: dict[str, Any], route: Any) -> None:
@@ -221,7 +230,7 @@ def wrap_wsgi(call: Any) -> Any:
     """call(application, environ, start_response) with the probes around it, for a class's method."""
 
     def called(self: Any, environ: dict[str, Any], start_response: Any) -> Any:
-        request = _begin_wsgi_request(environ) if _start or _done else None
+        request = _begin_wsgi_request(environ) if is_traced() else None
         if request is None:
             return call(self, environ, start_response)
         try:
@@ -255,7 +264,10 @@ def _begin_asgi_request(scope: dict[str, Any]) -> Request | None:
         return None
     traceparent = _find_header(scope.get("headers", ()), b"traceparent")
     request = scope[_KEY] = Request(
-        scope["method"], scope["path"], traceparent.decode("latin-1") if traceparent else ""
+        scope["method"],
+        scope["path"],
+        traceparent.decode("latin-1") if traceparent else "",
+        on_loop=True,
     )
     return request
 
@@ -301,9 +313,9 @@ def wrap_asgi(call: Any) -> Any:
     """call(application, scope, receive, send), a coroutine function, with the probes around it."""
 
     async def called(self: Any, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        if _slow_callback or _callback_done:
+        if _slow_callback or _callback_done or request_spans.is_traced():
             current_scope.set(scope)
-        request = _begin_asgi_request(scope) if _start or _done else None
+        request = _begin_asgi_request(scope) if is_traced() else None
         if request is None:
             return await call(self, scope, receive, send)
 

@@ -14,7 +14,7 @@ from time import perf_counter_ns
 from typing import Any
 from urllib.parse import urlsplit
 
-from . import wrap_calls
+from . import request_spans, wrap_calls
 from .core import suppress_errors, type_name
 from .probes import provider_probes
 
@@ -45,6 +45,7 @@ class _ClientRequest:
         _done(
             self.url, status, took, self.method, type_name(type(error)) if error is not None else ""
         )
+        request_spans.add_span("call", f"{self.method} {self.url}", self.began, took)
 
 
 @suppress_errors
@@ -57,11 +58,11 @@ def begin_request(method: Any, url: Any, status: str = "status_code") -> _Client
 def _begin_sent_request(
     _client: Any, request: Any, *_more: Any, **_named: Any
 ) -> _ClientRequest | None:
-    return begin_request(request.method, request.url) if _start or _done else None
+    return begin_request(request.method, request.url) if is_traced() else None
 
 
 def is_traced() -> bool:
-    return bool(_start or _done)
+    return bool(_start or _done or request_spans.is_traced())
 
 
 wrap_send = wrap_calls.wrap_call(_begin_sent_request)

@@ -14,6 +14,7 @@ from functools import update_wrapper
 from time import perf_counter_ns
 from typing import Any
 
+from . import request_spans
 from .core import function_name, suppress_errors, type_name, wrap_method
 from .probes import provider_probes
 
@@ -31,10 +32,17 @@ class _Call:
 
     __slots__ = ("began", "name", "waited")
 
-    def __init__(self, function: Any, submitted_at: int) -> None:
+    def __init__(
+        self,
+        function: Any,
+        submitted_at: int,
+        request: request_spans.RequestSpans | None,
+    ) -> None:
         self.began = perf_counter_ns()
         self.name, self.waited = function_name(function), self.began - submitted_at
         _start(self.name, self.waited)
+        if request is not None:
+            request.add("queue", f"a worker for {self.name}", "", submitted_at, self.waited)
 
     @suppress_errors
     def done(self, error: BaseException | None = None) -> None:
@@ -43,23 +51,32 @@ class _Call:
 
 
 @suppress_errors
-def _begin_call(function: Any, asked: int) -> _Call:
-    return _Call(function, asked)
+def _begin_call(
+    function: Any, submitted_at: int, request: request_spans.RequestSpans | None
+) -> _Call:
+    return _Call(function, submitted_at, request)
+
+
+def _is_traced() -> bool:
+    return bool(_start or _done or request_spans.is_traced())
 
 
 class _SubmittedFunction:
-    """A function on its way to a worker, and when it was handed over."""
+    """A function on its way to a worker, when it was handed over, and by which request; another process does not know the request."""
 
-    __slots__ = ("submitted_at", "function")
+    __slots__ = ("function", "request", "submitted_at")
 
     def __init__(self, function: Any, submitted_at: int) -> None:
         self.function, self.submitted_at = function, submitted_at
+        self.request: request_spans.RequestSpans | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _SubmittedFunction, (self.function, self.submitted_at)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        traced = _begin_call(self.function, self.submitted_at) if _start or _done else None
+        traced = (
+            _begin_call(self.function, self.submitted_at, self.request) if _is_traced() else None
+        )
         if traced is None:
             return self.function(*arguments, **named)
         try:
@@ -71,16 +88,21 @@ class _SubmittedFunction:
         return result
 
 
+def _hand_over(function: Any) -> _SubmittedFunction:
+    submitted = _SubmittedFunction(function, perf_counter_ns())
+    submitted.request = request_spans.current_request.get()
+    return submitted
+
+
 def _wrap_submit(method: Any) -> Any:
     """Around method(pool, function, …), whose function may be named func in a pool of multiprocessing's."""
 
     def submit(self: Any, *arguments: Any, **named: Any) -> Any:
-        if _start or _done:
-            now = perf_counter_ns()
+        if _is_traced():
             if arguments:
-                arguments = (_SubmittedFunction(arguments[0], now), *arguments[1:])
+                arguments = (_hand_over(arguments[0]), *arguments[1:])
             elif "func" in named:
-                named["func"] = _SubmittedFunction(named["func"], now)
+                named["func"] = _hand_over(named["func"])
         return method(self, *arguments, **named)
 
     return submit
@@ -104,8 +126,8 @@ def install_threads_of_anyio(to_thread: Any) -> None:
     run_sync = to_thread.run_sync
 
     async def handing_over(function: Any, *arguments: Any, **named: Any) -> Any:
-        if _start or _done:
-            function = _SubmittedFunction(function, perf_counter_ns())
+        if _is_traced():
+            function = _hand_over(function)
         return await run_sync(function, *arguments, **named)
 
     to_thread.run_sync = update_wrapper(handing_over, run_sync)

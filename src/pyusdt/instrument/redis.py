@@ -12,6 +12,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from . import request_spans
 from .core import suppress_errors, type_name, wrap_method
 from .probes import provider_probes
 from .wrap_calls import wrap_async_call, wrap_call
@@ -42,11 +43,16 @@ class _Command:
         took = perf_counter_ns() - self.began
         hit = -1 if error is not None or self.name not in _READS else int(result is not None)
         _done(self.name, self.key, hit, took, type_name(type(error)) if error is not None else "")
+        request_spans.add_span("cache", self.name, self.began, took)
+
+
+def _is_traced() -> bool:
+    return bool(_start or _done or request_spans.is_traced())
 
 
 @suppress_errors
 def _begin_command(_client: Any, name: Any, *arguments: Any, **_named: Any) -> _Command | None:
-    if not (_start or _done):
+    if not _is_traced():
         return None
     name = str(name).upper()
     return _Command(name, arguments[0] if arguments and name not in _SECRETS else "")
@@ -54,7 +60,7 @@ def _begin_command(_client: Any, name: Any, *arguments: Any, **_named: Any) -> _
 
 @suppress_errors
 def _begin_pipeline(*_arguments: Any, **_named: Any) -> _Command | None:
-    return _Command("PIPELINE", "") if _start or _done else None
+    return _Command("PIPELINE", "") if _is_traced() else None
 
 
 def _make_installer(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any
 
+from . import request_spans
 from .core import suppress_errors, wrap_method
 from .probes import provider_probes
 from .wrap_calls import wrap_call
@@ -20,26 +21,25 @@ _start, _done = provider_probes("task")
 class _Job:
     """One job that is traced, until it is done."""
 
-    __slots__ = ("began", "id", "name")
+    __slots__ = ("began", "id", "name", "spans")
 
     def __init__(self, job: Any) -> None:
         self.name, self.id = str(job.func_name), str(job.id)
         _start(self.name, self.id, job.description if isinstance(job.description, str) else "")
+        self.spans = request_spans.begin_request("task") if request_spans.is_traced() else None
         self.began = perf_counter_ns()
 
     @suppress_errors
     def done(self, _result: Any, error: BaseException | None = None) -> None:
-        _done(
-            self.name,
-            "SUCCESS" if error is None else "FAILURE",
-            perf_counter_ns() - self.began,
-            self.id,
-        )
+        state = "SUCCESS" if error is None else "FAILURE"
+        _done(self.name, state, perf_counter_ns() - self.began, self.id)
+        if self.spans is not None:
+            self.spans.done(self.name, state)
 
 
 @suppress_errors
 def _begin_job(job: Any) -> _Job | None:
-    return _Job(job) if _start or _done else None
+    return _Job(job) if _start or _done or request_spans.is_traced() else None
 
 
 def install_jobs(job: Any) -> None:

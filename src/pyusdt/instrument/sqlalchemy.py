@@ -1,10 +1,13 @@
-"""SQLAlchemy: db:::query-start and query-done, by the events of its engines."""
+"""SQLAlchemy: db:::query-start and query-done, by the events of its engines; a wait for a connection
+of a pool is a span of its request."""
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import Any
 
-from .core import suppress_errors
+from . import request_spans
+from .core import suppress_errors, wrap_method
 from .db_queries import begin_query
 
 _KEY = "pyusdt.query"  # in the info of the connection that runs a query
@@ -45,3 +48,24 @@ def install_queries(engine: Any) -> None:
         ("handle_error", _fail_statement),
     ):
         event.listen(engine.Engine, name, function)
+
+
+def _wrap_get(get: Any) -> Any:
+    """Around what takes a connection out of the pool, or waits for one."""
+
+    def _do_get(self: Any) -> Any:
+        if not request_spans.is_traced():
+            return get(self)
+        began = perf_counter_ns()
+        try:
+            return get(self)
+        finally:
+            request_spans.add_span(
+                "pool", "a connection of SQLAlchemy's pool", began, perf_counter_ns() - began
+            )
+
+    return _do_get
+
+
+def install_pool(pool: Any) -> None:
+    wrap_method(pool.QueuePool, "_do_get", _wrap_get)

@@ -225,6 +225,18 @@ def diff_command(options: Namespace) -> int:
     return 0
 
 
+def why_command(options: Namespace) -> int:
+    from . import why
+    from .run import NotRun
+
+    if bool(options.command) == bool(options.pid):
+        return _report_misuse("why", "give process ids, or -- and a command", None)
+    try:
+        return why.run_why(options)
+    except (why.WhyError, NotRun) as error:
+        raise Failure(error) from None
+
+
 def top_command(options: Namespace) -> int:
     from . import top
 
@@ -737,6 +749,11 @@ COMMANDS = {
         diff_options.add_diff_options,
         "what differs between two profiles, or two runs' aggregations",
     ),
+    "why": Command(
+        why_command,
+        stack_options.add_why_options,
+        "why some requests are slow: where their time went, beside the usual ones",
+    ),
     "scripts": Command(
         scripts_command,
         lambda _: None,
@@ -865,9 +882,9 @@ def make_parser() -> ArgumentParser:
 
 
 def split_command(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """(what stands before --, the command behind it); only profile takes one.  run takes all that stands behind it."""
-    command = next((word for word in arguments if word in ("profile", "run")), None)
-    if command != "profile" or "--" not in arguments:
+    """(what stands before --, the command behind it); profile and why take one.  run takes all that stands behind it."""
+    command = next((word for word in arguments if word in ("profile", "run", "why")), None)
+    if command not in ("profile", "why") or "--" not in arguments:
         return arguments, []
     at = arguments.index("--")
     return arguments[:at], arguments[at + 1 :]

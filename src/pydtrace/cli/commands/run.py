@@ -33,6 +33,15 @@ def exec_command(words: list[str]) -> NoReturn:
         words = words[1:]
     if not words:
         raise NotRun("which command? As in `pyusdt run gunicorn shop.wsgi`")
+    prepare_environment(words)
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise NotRun(f"failed to run {words[0]}: {error.strerror}") from None
+
+
+def prepare_environment(words: list[str]) -> None:
+    """Changes the environment of this process, which the command inherits.  Raises NotRun."""
     check_injectable(words)
     os.environ.update(
         {
@@ -40,10 +49,6 @@ def exec_command(words: list[str]) -> NoReturn:
             **make_environment(0, children=True, hooks=True),
         }
     )
-    try:
-        os.execvp(words[0], words)
-    except OSError as error:
-        raise NotRun(f"failed to run {words[0]}: {error.strerror}") from None
 
 
 def check_injectable(words: list[str]) -> None:

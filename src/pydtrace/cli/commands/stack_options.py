@@ -197,3 +197,32 @@ def separated_labels(options: argparse.Namespace) -> list[str]:
 def needs_threads(options: argparse.Namespace) -> bool:
     """Whether samples have labels of their process and thread."""
     return bool(options.threads or options.speedscope or options.pprof)
+
+
+def add_why_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "pyusdt why [OPTIONS] (PID… | -- COMMAND …)"
+    parser.add_argument(
+        "pid", nargs="*", type=parse_pid, metavar="PID", help="a program that `pyusdt run` started"
+    )
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=bounded_seconds(MAX_SECONDS),
+        metavar="SECONDS",
+        help="default: until Ctrl-C or its end",
+    )
+    parser.add_argument(
+        "--slower",
+        type=bounded_integer(24 * 3600 * 1000),
+        metavar="MS",
+        help="slow requests take that many milliseconds; default: three times the median of their route",
+    )
+    parser.add_argument("--route", metavar="TEXT", help="only routes that contain this text")
+    parser.add_argument(
+        "-r",
+        "--rate",
+        type=bounded_integer(MAX_HZ),
+        default=47,
+        metavar="HZ",
+        help="samples of the stacks a second; default: 47",
+    )

@@ -767,17 +767,19 @@ class EmbeddedEngine(Engine):
             or self._count_drops()[0]
         ):
             return
-        from pydtrace.engine.no_events_hints import explain_silence, find_providers
+        from pydtrace.engine.no_events_hints import explain_silence, find_known_providers
 
         targets = [self._session.target(i) for i in range(self._session.stats()["targets"])]
         troubles = self._session.read_warnings()
         if not troubles:
+            providers, are_all = find_known_providers([pid for pid, *_ in targets])
             self._end_messages += explain_silence(
                 foreign,
                 [(pid, name) for pid, name, _, _ in targets],
                 self._session.read_hints()[0],
-                find_providers([pid for pid, *_ in targets]),
+                providers,
                 bool(self._command) and not self._traces_children(),
+                not are_all,
             )
 
     def _warn_of_shared_threads(self) -> None:

@@ -1,0 +1,240 @@
+"""`pyusdt why`: where the time of slow requests goes, beside the usual ones of the same route.
+
+- The events are those of request (docs/reference/frameworks.md), one for each span of a request and
+  one for its end; the stacks of the processes that fire them are sampled from outside.
+- The report is printed at the end: after --duration, Ctrl-C, or the end of the program.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections import deque
+
+from pydtrace.cli.pydtrace.signals import InterruptHandler
+from pydtrace.consumer.tracing import TraceWarning, trace
+from pydtrace.engine import EngineError
+from pydtrace.process.identity import is_alive
+from pydtrace.profile.sampler import ALL, Sampler, SamplerOptions
+from pydtrace.sinks.output_file import write_stdout
+from pydtrace.untrusted.watchdog import watchdog
+from pydtrace.why import report
+from pydtrace.why.causes import Comparison, compare_route
+from pydtrace.why.request_log import Request, RequestLog, Span
+from pydtrace.why.sampled_code import SampledCode
+
+from .profile import SamplingState
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+SCRIPT = r"""
+request*:::span
+{
+    printf("pid=%d id=%s kind=%s name=%s line=%s began=%d duration=%d", pid, copyinstr(arg0),
+        copyinstr(arg1), copyinstr(arg2), copyinstr(arg3), arg4, arg5);
+}
+request*:::done
+{
+    printf("pid=%d id=%s kind=%s route=%s status=%s duration=%d cpu=%d left_out=%d", pid,
+        copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), copyinstr(arg3), arg4, arg5, arg7);
+}
+"""
+NO_REQUESTS = (
+    "no request ended: the program must run under `pyusdt run`, and answer HTTP requests, gRPC calls or tasks"
+    " of a queue (see `pyusdt help frameworks`)"
+)
+_QUEUED = 200_000  # records that may wait
+
+
+class WhyError(Exception):
+    """Why there is no report, for a person."""
+
+
+class RequestCollector:
+    """Takes the records of the script, in the thread that traces, and gives them to the log, in the thread that samples."""
+
+    def __init__(self, log: RequestLog, route: str | None) -> None:
+        self.log, self._route = log, route
+        self.lost = 0
+        self.pids: set[int] = set()
+        self._folders: set[str] = set()
+        self._records: deque[Any] = deque()
+
+    def add_record(self, record: Any) -> None:
+        if len(self._records) >= _QUEUED:
+            self.lost += 1
+        else:
+            self._records.append(record)
+
+    def read_records(self) -> None:
+        while self._records:
+            self._read_record(self._records.popleft())
+
+    def _read_record(self, record: Any) -> None:
+        values = dict(zip(record.names, map(_text, record.values), strict=True))
+        pid, name = int(values["pid"]), values["id"]
+        if pid not in self.pids:
+            self._add_process(pid)
+        if record.probe.name == "span":
+            span = Span(
+                values["kind"], values["name"], values["line"], values["began"], values["duration"]
+            )
+            self.log.add_span(pid, name, span)
+            return
+        spans = self.log.take_spans(pid, name)
+        if self._route is not None and self._route not in values["route"]:
+            return
+        self.log.add_request(
+            Request(
+                pid,
+                name,
+                values["kind"],
+                values["route"],
+                values["status"],
+                values["duration"],
+                values["cpu"],
+                values["left_out"],
+                record.time,
+                spans,
+            )
+        )
+
+    def _add_process(self, pid: int) -> None:
+        self.pids.add(pid)
+        try:
+            self._folders.add(os.readlink(f"/proc/{pid}/cwd"))
+        except OSError:  # it has ended
+            return
+
+    @property
+    def folder(self) -> str:
+        """The current directory of the processes, if they have the same."""
+        return next(iter(self._folders)) if len(self._folders) == 1 else ""
+
+
+def _text(value: Any) -> Any:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+
+
+class RequestSampler:
+    """Samples the stacks of all threads of the processes that have answered a request."""
+
+    def __init__(self, collector: RequestCollector, samples: SampledCode) -> None:
+        self._collector, self._samples = collector, samples
+
+    def sample_until(
+        self, has_ended: Callable[[float], bool], rate: int, duration: float | None
+    ) -> None:
+        """rate: samples a second; duration: seconds at most; has_ended(seconds): waits as long for the end."""
+        with watchdog("pyusdt: a process does not let its memory be read: gave up") as beat:
+            sampler = Sampler(
+                self._samples,  # type: ignore[arg-type]  # it has what the sampler needs of a Profile
+                SamplerOptions(ALL, lines=True, tags=True, states=True),
+                beat,
+            )
+            try:
+                began = following = time.monotonic()
+                while duration is None or time.monotonic() - began < duration:
+                    beat()
+                    self._sample_once(sampler)
+                    following = max(following + 1 / rate, time.monotonic())
+                    if has_ended(max(0.0, following - time.monotonic())):
+                        break
+            finally:
+                sampler.close()
+
+    def _sample_once(self, sampler: Sampler) -> None:
+        self._collector.read_records()
+        for pid in self._collector.pids:
+            sampler.add_process(pid)
+        sampler.retry_waiting()
+        sampler.sample_processes()
+        self._samples.end_round()
+
+
+def run_why(options: Namespace) -> int:
+    """The exit status.  Raises WhyError if no request was seen."""
+    log, samples = RequestLog(), SampledCode()
+    collector = RequestCollector(log, options.route)
+    target = _choose_target(options)
+    state = SamplingState(None)
+    warnings.simplefilter("ignore", TraceWarning)  # what it warns of is counted or said below
+    try:
+        with (
+            InterruptHandler(state),
+            trace(
+                SCRIPT, **target, on_record=collector.add_record, zdefs=True, strsize=512
+            ) as tracing,
+        ):
+            RequestSampler(collector, samples).sample_until(
+                lambda wait: state.stopping or tracing.wait(wait), options.rate, options.duration
+            )
+    except EngineError as error:
+        raise WhyError(error) from None
+    collector.read_records()
+    for fault in tracing.faults:
+        sys.stderr.write(f"pyusdt: {fault}\n")
+    if not log.requests:
+        raise WhyError(NO_REQUESTS)
+    write_stdout(make_report(log, samples, options, collector))
+    lost = sum(tracing.drops.values()) + log.lost_spans + collector.lost + log.other_routes
+    if lost:
+        sys.stderr.write(
+            f"pyusdt: {lost} events, spans or requests were not kept: the report is of the others\n"
+        )
+    return 0
+
+
+def _choose_target(options: Namespace) -> dict[str, Any]:
+    if options.command:
+        from .run import prepare_environment
+
+        prepare_environment(options.command)
+        return {"cmd": options.command}
+    for pid in options.pid:
+        if not is_alive(pid):
+            raise WhyError(f"there is no process {pid}")
+    return {"pid": options.pid}
+
+
+def make_report(
+    log: RequestLog, samples: SampledCode, options: Namespace, collector: RequestCollector
+) -> str:
+    given = round(options.slower * 1e6) if options.slower is not None else None
+    found = [
+        each
+        for route, requests in log.routes.items()
+        if (each := compare_route(route, requests, samples, given)) is not None
+    ]
+    if not found:
+        return report.describe_quiet(log, [_describe_limit(given)])
+    found.sort(key=lambda each: -each.slower * len(each.slow))
+    wording = report.Wording(collector.folder)
+    parts = [
+        report.describe_route(each, log.routes[each.route].count, wording)
+        + "\n"
+        + report.format_table(each, wording)
+        + _format_timelines(each, samples, wording)
+        for each in found
+    ]
+    return "\n".join(parts)
+
+
+def _format_timelines(found: Comparison, samples: SampledCode, wording: report.Wording) -> str:
+    timelines = [
+        report.format_timeline(request, samples, wording)
+        for request in found.slow[: report.TIMELINES]
+    ]
+    return "\n  the slowest:\n" + "".join(timelines)
+
+
+def _describe_limit(given: int | None) -> str:
+    if given is not None:
+        return f"slow: {report.format_time(given)} or more"
+    return "slow: three times the median of a route of 20 requests or more, and 20 ms longer"

@@ -1,0 +1,184 @@
+"""What makes the slow requests of a route slow: each cause's time in slow and in usual requests.
+
+- A cause is a span's kind, name and line, or what the samples showed of the time without a span.
+  Time that neither explains is UNKNOWN, never spread over the rest.
+- A thread that was ready to run for much longer than it used a processor waited for the PROCESSOR.
+- Spans of one cause that overlap count once; spans of different causes may overlap, so that the
+  shares of a request may exceed 100 %.
+- The largest difference is named only if it explains LEAST_SHARE of what the slow requests take
+  longer, and was in at least half of them.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+
+from .request_log import covered_time
+from .sampled_code import CODE, UNKNOWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .request_log import Request, RouteLog, Span
+    from .sampled_code import SampledCode
+
+PROCESSOR = "processor"
+LEAST_SHARE = 0.3
+LEAST_REQUESTS = 20  # of a route, for a comparison without a limit that the user gave
+_TIMES = 3  # so many times the median is slow
+_LEAST_QUEUE = 10_000_000  # ns
+_LONGER = 20_000_000  # ns that a slow request takes longer than the median, at least
+_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b|'(?:[^']|'')*'")
+
+CauseKey = tuple[str, str, str]  # (kind, name, line)
+
+
+class Cause:
+    """slow, usual: mean ns of a request; in_slow, in_usual: of how many requests it is a part; times_slow, times_usual: mean
+    number of spans, 0: samples."""
+
+    __slots__ = ("in_slow", "in_usual", "key", "slow", "times_slow", "times_usual", "usual")
+
+    def __init__(self, key: CauseKey) -> None:
+        self.key = key
+        self.slow = self.usual = self.times_slow = self.times_usual = 0.0
+        self.in_slow = self.in_usual = 0
+
+    @property
+    def difference(self) -> float:
+        return self.slow - self.usual
+
+
+class Comparison:
+    """causes: those with the largest difference first; slower: ns that a slow request takes longer in the mean."""
+
+    __slots__ = ("causes", "limit", "route", "slow", "usual")
+
+    def __init__(
+        self,
+        route: str,
+        limit: int,
+        slow: list[Request],
+        usual: list[Request],
+        causes: list[Cause],
+    ) -> None:
+        self.route, self.limit, self.slow, self.usual = route, limit, slow, usual
+        self.causes = causes
+
+    @property
+    def mean_slow(self) -> float:
+        return statistics.fmean(request.duration for request in self.slow)
+
+    @property
+    def mean_usual(self) -> float:
+        return statistics.fmean(request.duration for request in self.usual)
+
+    @property
+    def slower(self) -> float:
+        return self.mean_slow - self.mean_usual
+
+    @property
+    def main_cause(self) -> Cause | None:
+        """The largest difference, if it explains enough of what the slow ones take longer."""
+        first = next((cause for cause in self.causes if cause.key[0] != UNKNOWN), None)
+        if first is None or first.difference < LEAST_SHARE * self.slower:
+            return None
+        return first if 2 * first.in_slow >= len(self.slow) else None
+
+
+def slow_limit(log: RouteLog, given: int | None) -> int | None:
+    """ns from which on a request of the route is slow; given: the user's; None: too few requests for a comparison."""
+    if given is not None:
+        return given
+    if log.count < LEAST_REQUESTS:
+        return None
+    median = statistics.median(request.duration for request in log.chosen)
+    return int(max(_TIMES * median, median + _LONGER))
+
+
+def compare_route(
+    route: str, log: RouteLog, samples: SampledCode, given: int | None
+) -> Comparison | None:
+    """The slow requests of a route beside the usual ones; None: there are none of either."""
+    limit = slow_limit(log, given)
+    if limit is None:
+        return None
+    slow = [request for request in log.slowest if request.duration >= limit]
+    usual = [request for request in log.chosen if request.duration < limit]
+    if not slow or not usual:
+        return None
+    causes: dict[CauseKey, Cause] = {}
+    for group, name in ((slow, "slow"), (usual, "usual")):
+        _add_group(causes, group, name, samples)
+    ranked = sorted(causes.values(), key=lambda cause: -cause.difference)
+    return Comparison(route, limit, slow, usual, ranked)
+
+
+def _add_group(
+    causes: dict[CauseKey, Cause], group: Sequence[Request], name: str, samples: SampledCode
+) -> None:
+    times: Counter[CauseKey] = Counter()
+    took: Counter[CauseKey] = Counter()
+    present: Counter[CauseKey] = Counter()
+    for request in group:
+        found, counts = explain_request(request, samples)
+        for key, duration in found.items():
+            took[key] += duration
+            present[key] += 1
+        times.update(counts)
+    for key, duration in took.items():
+        cause = causes.setdefault(key, Cause(key))
+        setattr(cause, name, duration / len(group))
+        setattr(cause, f"in_{name}", present[key])
+        setattr(cause, f"times_{name}", times[key] / len(group))
+
+
+def explain_request(
+    request: Request, samples: SampledCode
+) -> tuple[Mapping[CauseKey, int], Counter[CauseKey]]:
+    """({cause: ns of the request}, {cause: its spans})."""
+    spans: dict[CauseKey, list[Span]] = {}
+    for span in request.spans:
+        spans.setdefault((span.kind, _cause_name(span), span.line), []).append(span)
+    found = {key: covered_time(group, request.duration) for key, group in spans.items()}
+    rest = request.duration - covered_time(request.spans, request.duration)
+    found.update(explain_rest(request, rest, samples))
+    return found, Counter({key: len(group) for key, group in spans.items()})
+
+
+def explain_rest(request: Request, rest: int, samples: SampledCode) -> dict[CauseKey, int]:
+    """The time without a span, by the samples of the request: those at the line of a span show that span."""
+    lines = {span.line for span in request.spans if span.line}
+    seen = {
+        activity: n
+        for activity, n in samples.activities(request.id).items()
+        if activity[2] not in lines
+    }
+    total = sum(seen.values())
+    if total:
+        found = {activity: rest * n // total for activity, n in seen.items()}
+        return _limit_code(found, request.cpu) if request.cpu >= 0 else found
+    if 0 <= request.cpu and 2 * request.cpu >= rest > 0:
+        return {(CODE, "the program's own code", ""): rest}
+    return {(UNKNOWN, "", ""): rest} if rest else {}
+
+
+def _limit_code(found: dict[CauseKey, int], cpu: int) -> dict[CauseKey, int]:
+    """Code that did not get the processor that long waited for it: other threads ran, or pages were missing."""
+    ready = sum(duration for key, duration in found.items() if key[0] == CODE)
+    if ready <= max(2 * cpu, cpu + _LEAST_QUEUE):  # samples are no exact measure
+        return found
+    limited = {
+        key: duration * cpu // ready if key[0] == CODE else duration
+        for key, duration in found.items()
+    }
+    return {**limited, (PROCESSOR, "", ""): ready - cpu}
+
+
+def _cause_name(span: Span) -> str:
+    """A statement or URL without its numbers and texts, so that equal ones are one cause."""
+    varies = span.kind in ("sql", "call")
+    return " ".join((_NUMBER.sub("?", span.name) if varies else span.name).split())

@@ -1,0 +1,168 @@
+"""A comparison of slow and usual requests, in words: the largest difference first, then a table, then
+the timelines of the slowest.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
+
+from .causes import PROCESSOR, explain_rest
+from .request_log import covered_time
+from .sampled_code import CODE, GIL, LOCK, UNKNOWN, WAIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .causes import Cause, CauseKey, Comparison
+    from .request_log import Request, RequestLog
+    from .sampled_code import SampledCode
+
+ROWS = 8  # of the table
+TIMELINES = 3
+_LINES = 12  # of a timeline
+_BAR = 30  # characters
+_LONGEST = 100  # characters of a statement
+_LEAST = 0.01  # of the time of a slow request: rows below are left out
+_WORDS = {
+    "sql": "SQL",
+    "call": "a call of another service",
+    "cache": "a cache command",
+    "pool": "a wait for",
+    "queue": "a wait for",
+    "loop": "the event loop, blocked by",
+    "gc": "garbage collection:",
+    CODE: "code:",
+    LOCK: "a wait for a lock in",
+    GIL: "a wait for the GIL:",
+    WAIT: "a wait in",
+    PROCESSOR: "a wait for a processor, or for a page of memory",
+    UNKNOWN: "unknown: no span and no sample shows it",
+}
+
+
+def format_time(nanoseconds: float) -> str:
+    """ "812 ms", "3.1 ms", "45 µs"."""
+    for unit, size in (("s", 1e9), ("ms", 1e6)):
+        if nanoseconds >= size * (10 if unit == "s" else 0.1):
+            value = nanoseconds / size
+            return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+    return f"{nanoseconds / 1e3:.0f} µs"
+
+
+class Wording:
+    """folder: the current directory of the traced program, which is left out of paths."""
+
+    def __init__(self, folder: str = "") -> None:
+        self._folder = os.path.join(folder, "") if folder else ""
+
+    def name_cause(self, key: CauseKey) -> str:
+        kind, name, line = key
+        if len(name) > _LONGEST:
+            name = f"{name[: _LONGEST - 1]}…"
+        words = [_WORDS.get(kind, kind), name, f"at {self.shorten(line)}" if line else ""]
+        return escape_for_terminal(" ".join(filter(None, words)))
+
+    def shorten(self, line: str) -> str:
+        return line[len(self._folder) :] if self._folder and line.startswith(self._folder) else line
+
+
+def describe_route(found: Comparison, total: int, wording: Wording) -> str:
+    """total: requests of the route."""
+    route = escape_for_terminal(found.route)
+    head = (
+        f"{route}: {len(found.slow)} of {total} requests took {format_time(found.limit)} or more,"
+        f" {format_time(found.mean_slow)} in the mean; the others {format_time(found.mean_usual)}\n"
+    )
+    return head + _describe_main_cause(found, wording)
+
+
+def _describe_main_cause(found: Comparison, wording: Wording) -> str:
+    cause = found.main_cause
+    if cause is None:
+        return (
+            "  The cause is unknown: no single cause explains a third of the difference in half of"
+            " the slow requests.\n"
+        )
+    share = min(100, round(100 * cause.difference / found.slower))
+    times = ""
+    if cause.times_slow >= 2 and cause.times_slow >= 2 * cause.times_usual:
+        times = f", {cause.times_slow:.0f} times instead of {cause.times_usual:.0f}"
+    return (
+        f"  likely cause: {wording.name_cause(cause.key)}{times}\n"
+        f"  It takes {format_time(cause.slow)} of a slow request and {format_time(cause.usual)} of"
+        f" another: {share} % of the difference.\n"
+    )
+
+
+def format_table(found: Comparison, wording: Wording) -> str:
+    """Times are means of a request; causes may overlap."""
+    rows = [("slow", "others", "in slow", "in others", "where the time went (causes may overlap)")]
+    least = _LEAST * found.mean_slow
+    shown = [each for each in found.causes if max(each.slow, each.usual) >= least][:ROWS]
+    rows += [_format_row(each, found, wording) for each in shown]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return "".join(
+        "  "
+        + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=False))
+        + f"  {row[4]}\n"
+        for row in rows
+    )
+
+
+def _format_row(
+    cause: Cause, found: Comparison, wording: Wording
+) -> tuple[str, str, str, str, str]:
+    return (
+        format_time(cause.slow),
+        format_time(cause.usual),
+        f"{cause.in_slow}/{len(found.slow)}",
+        f"{cause.in_usual}/{len(found.usual)}",
+        wording.name_cause(cause.key),
+    )
+
+
+def format_timeline(request: Request, samples: SampledCode, wording: Wording) -> str:
+    """The spans of a request, in the order of their beginnings; the longest ones, if there are many; then what the samples showed."""
+    text = (
+        f"  {format_time(request.duration)}, status {escape_for_terminal(request.status or '-')},"
+        f" process {request.pid}, {escape_for_terminal(request.id)}\n"
+    )
+    longest = sorted(request.spans, key=lambda span: -span.duration)[:_LINES]
+    for span in sorted(longest, key=lambda span: span.began):
+        bar = _format_bar(span.began, span.duration, request.duration)
+        name = wording.name_cause((span.kind, " ".join(span.name.split()), span.line))
+        text += f"    |{bar}| {format_time(span.duration):>7}  {name}\n"
+    for activity, duration in _longest_activities(request, samples):
+        source = "" if activity[0] == UNKNOWN else "sampled"
+        text += (
+            f"    {source:^{_BAR + 2}} {format_time(duration):>7}  {wording.name_cause(activity)}\n"
+        )
+    left = len(request.spans) - len(longest) + request.left_out
+    return text + (f"    and {left} shorter ones\n" if left else "")
+
+
+def _longest_activities(request: Request, samples: SampledCode) -> list[tuple[CauseKey, int]]:
+    rest = request.duration - covered_time(request.spans, request.duration)
+    found = explain_rest(request, rest, samples).items()
+    least = _LEAST * request.duration
+    return sorted((each for each in found if each[1] >= least), key=lambda each: -each[1])[
+        :TIMELINES
+    ]
+
+
+def _format_bar(began: int, duration: int, whole: int) -> str:
+    first = min(_BAR - 1, max(0, began * _BAR // max(1, whole)))
+    last = min(_BAR, max(first + 1, -(-(began + duration) * _BAR // max(1, whole))))
+    return " " * first + "#" * (last - first) + " " * (_BAR - last)
+
+
+def describe_quiet(log: RequestLog, limits: Sequence[str]) -> str:
+    """No route had slow requests."""
+    slowest = max((each.longest for each in log.routes.values()), default=0)
+    return (
+        f"no slow requests: {log.requests} requests of {len(log.routes)} routes, the slowest"
+        f" {format_time(slowest)} ({'; '.join(limits)})\n"
+    )

@@ -1,0 +1,231 @@
+"""request:::span and request:::done: where the time of one request went, for `pyusdt why`.
+
+A request collects its spans while it runs, and fires them when it ends: queries, cache commands,
+calls of other services, waits for a worker or a connection, and what made it wait although it
+could have gone on (another callback of its event loop, a garbage collection).
+
+- The request is in the context, so that asyncio tasks, asyncio.to_thread and the functions that
+  are handed to a pool belong to it.
+- A request has a tag: its traceparent, the tag that its context has, or one of its own. Samples of
+  stacks carry it.
+- A request keeps at most SPANS spans, and counts the others.
+- Nothing is collected while request is not traced.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import sysconfig
+from collections import deque
+from contextlib import suppress
+from contextvars import ContextVar
+from itertools import count
+from threading import get_ident
+from time import perf_counter_ns, thread_time_ns
+from typing import TYPE_CHECKING, Any
+
+from pyusdt.tags import get_tag_data, tag
+
+from .core import suppress_errors
+from .probes import provider_probes
+
+if TYPE_CHECKING:
+    from contextvars import Token
+    from types import CodeType
+
+__all__ = ["RequestSpans", "add_span", "begin_request", "current_request", "is_traced"]
+
+span_probe, done_probe = provider_probes("request")
+current_request: ContextVar[RequestSpans | None] = ContextVar("pyusdt.request", default=None)
+SPANS = 200
+_FRAMES = 100  # that are searched for a line of the application
+_NAME = 300  # characters of a span's name
+_STALLS = 256  # that are remembered
+SHORTEST_STALL = 2_000_000  # ns
+_numbers = count(1)
+_LIBRARIES = tuple(
+    os.path.join(os.path.realpath(path), "")
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths().get(name))
+)
+_OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "")
+_is_library: dict[str, bool] = {}  # {file name of code: whether it is a library's}
+
+
+def is_traced() -> bool:
+    return bool(span_probe or done_probe)
+
+
+class _Stall:
+    """An interval in which other code could not go on.  request: whose code ran, thread: the one that stood; None: all threads."""
+
+    __slots__ = ("began", "ended", "kind", "name", "request", "thread")
+
+    def __init__(
+        self, kind: str, name: str, began: int, request: RequestSpans | None, thread: int | None
+    ) -> None:
+        self.kind, self.name, self.request, self.thread = kind, name, request, thread
+        self.began, self.ended = began, perf_counter_ns()
+
+
+_stalls: deque[_Stall] = deque(maxlen=_STALLS)
+
+
+def note_stall(
+    kind: str,
+    name: str,
+    began: int,
+    request: RequestSpans | None = None,
+    thread: int | None = None,
+) -> None:
+    """An interval from `began` (perf_counter_ns()) until now; short ones are forgotten."""
+    if perf_counter_ns() - began >= SHORTEST_STALL:
+        _stalls.append(_Stall(kind, name[:_NAME], began, request, thread))
+
+
+class RequestSpans:
+    """One request, task or call that is traced.  kind: "http", "task" or "rpc"; loop_time: ns of processor time
+    of its code on the event loop, -1: it is not on one."""
+
+    __slots__ = (
+        "_began",
+        "_cpu",
+        "_left_out",
+        "_spans",
+        "_tag",
+        "_thread",
+        "_token",
+        "kind",
+        "loop_time",
+        "name",
+    )
+
+    def __init__(self, kind: str, on_loop: bool) -> None:
+        self.kind, self.loop_time = kind, 0 if on_loop else -1
+        self._spans: list[tuple[str, str, str, int, int]] = []
+        self._left_out = 0
+        self._thread = get_ident()
+        data = get_tag_data()
+        self.name = (
+            data.decode("utf-8", "replace")
+            if data is not None
+            else f"{kind} {os.getpid()}.{next(_numbers)}"
+        )
+        self._tag = tag(self.name) if data is None else None
+        if self._tag is not None:
+            self._tag.__enter__()
+        self._token: Token[RequestSpans | None] | None = current_request.set(self)
+        self._cpu, self._began = thread_time_ns(), perf_counter_ns()
+
+    def add(self, kind: str, name: str, line: str, began: int, took: int) -> None:
+        """began: by perf_counter_ns()."""
+        if len(self._spans) < SPANS:
+            self._spans.append((kind, name[:_NAME], line, began - self._began, took))
+        else:
+            self._left_out += 1
+
+    @suppress_errors
+    def done(self, route: str, status: Any) -> None:
+        """The end of the request.  Again: nothing more."""
+        if self._token is None:
+            return
+        took = perf_counter_ns() - self._began
+        self._restore_context()
+        self._add_stalls(took)
+        for span in self._spans:
+            span_probe(self.name, *span)
+        done_probe(
+            self.name,
+            self.kind,
+            route,
+            str(status),
+            took,
+            self._read_cpu(),
+            len(self._spans),
+            self._left_out,
+        )
+
+    def _restore_context(self) -> None:
+        token, self._token = self._token, None
+        with suppress(ValueError):  # another context ends it than began it
+            current_request.reset(token)  # type: ignore[arg-type]  # done() saw that there is one
+        if self._tag is not None:
+            self._tag.__exit__(None, None, None)
+
+    def _read_cpu(self) -> int:
+        """ns that its own code ran; -1: another thread ends it than began it."""
+        if self.loop_time >= 0:
+            return self.loop_time
+        return thread_time_ns() - self._cpu if get_ident() == self._thread else -1
+
+    def _add_stalls(self, took: int) -> None:
+        """Those of others that lay in its time."""
+        for stall in list(_stalls):
+            if stall.request is self or stall.thread not in (None, self._thread):
+                continue
+            began = max(stall.began, self._began)
+            lasted = min(stall.ended, self._began + took) - began
+            if lasted >= SHORTEST_STALL:
+                self.add(stall.kind, stall.name, "", began, lasted)
+
+
+@suppress_errors
+def begin_request(kind: str, on_loop: bool = False) -> RequestSpans | None:
+    """The request of this context from now on; None where the context has one already."""
+    return RequestSpans(kind, on_loop) if current_request.get() is None else None
+
+
+@suppress_errors
+def add_span(kind: str, name: Any, began: int, took: int) -> None:
+    """A span that ends now, of the request of this context."""
+    request = current_request.get()
+    if request is not None:
+        text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+        request.add(kind, text, _find_application_line(), began, took)
+
+
+def _find_application_line() -> str:
+    """ "/srv/shop/views.py:12 checkout" of the innermost frame that is not a library's; "" if there is none."""
+    frame = sys._getframe(2)
+    for _ in range(_FRAMES):
+        code = frame.f_code
+        if not _is_library_s(code):
+            return f"{code.co_filename}:{frame.f_lineno} {code.co_name}"
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return ""
+
+
+def _is_library_s(code: CodeType) -> bool:
+    known = _is_library.get(code.co_filename)
+    if known is None:
+        path = os.path.realpath(code.co_filename)
+        known = (
+            path.startswith((_OWN, *_LIBRARIES))
+            or code.co_filename.startswith("<")
+            or f"{os.sep}site-packages{os.sep}" in path
+            or f"{os.sep}dist-packages{os.sep}" in path
+        )
+        if len(_is_library) < 10_000:
+            _is_library[code.co_filename] = known
+    return known
+
+
+_collection_began = 0
+
+
+def _note_collection(phase: str, info: dict[str, int]) -> None:
+    global _collection_began
+    if not is_traced():
+        return
+    if phase == "start":
+        _collection_began = perf_counter_ns()
+    elif _collection_began:
+        note_stall("gc", f"generation {info['generation']}", _collection_began)
+        _collection_began = 0
+
+
+gc.callbacks.append(_note_collection)

@@ -1,0 +1,90 @@
+"""`pyusdt why` on programs with planted causes: its first lines name them, and none where none was planted."""
+
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import harness
+
+pytestmark = pytest.mark.own_processes
+
+PYUSDT = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
+FLASK = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_flask.py")
+FASTAPI = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_fastapi.py")
+
+
+def ask_why(*arguments, options=("--slower", "100")):
+    run = harness.run([PYUSDT, "why", *options, "--", sys.executable, *arguments], timeout=120)
+    assert run.status == 0, run
+    return run.stdout
+
+
+def causes_by_route(report):
+    """{route: the line that names its cause}."""
+    parts = re.findall(r"^GET /(\w+)/\S+ .*\n(  .*)$", report, re.MULTILINE)
+    return dict(parts)
+
+
+def test_planted_causes_in_flask():
+    routes = {
+        "statement": r"likely cause: SQL select pause\(\?\), \? at \S*why_flask.py:\d+ statement",
+        "statements": r"likely cause: SQL select pause.* at \S*why_flask.py:\d+ statements, 100 times instead of 1",
+        "regex": r"likely cause: (code: .* at \S*why_flask.py:\d+ regex|a wait for a processor, .*)",
+        "lock": r"likely cause: a wait for a lock in reserve at \S*why_flask.py:\d+ reserve",
+        "worker": "likely cause: a wait for a worker for builtins.int",
+    }
+    report = ask_why(FLASK, "45", *routes)
+    assert re.search(r"code: .* at \S*why_flask.py:\d+ regex", report), "also on busy processors"
+    found = causes_by_route(report)
+    assert found.keys() == routes.keys()
+    for route, pattern in routes.items():
+        assert re.fullmatch(f"  {pattern}", found[route]), (route, found[route])
+
+
+def test_a_blocked_loop_in_fastapi():
+    found = causes_by_route(ask_why(FASTAPI, "60"))
+    assert "blocked by __main__.blocks /blocks/{number}" in found["waits"]
+    assert re.search(r"why_fastapi.py:\d+ blocks", found["blocks"])
+
+
+def test_no_cause_where_none_was_planted():
+    report = ask_why(FLASK, "200", "usual", options=("--slower", "60000"))
+    assert report.startswith("no slow requests: 200 requests of 1 routes"), report
+
+
+def test_a_route_may_be_chosen():
+    found = causes_by_route(
+        ask_why(
+            FLASK, "30", "statement", "worker", options=("--slower", "100", "--route", "worker")
+        )
+    )
+    assert list(found) == ["worker"]
+
+
+def test_ctrl_c_prints_the_report():
+    with harness.running([PYUSDT, "run", sys.executable, FLASK, "1000000", "statement"]) as program:
+        why = harness.start([PYUSDT, "why", "--slower", "100", str(program.pid)])
+        harness.wait_until(lambda: any(Path(os.environ["PYUSDT_RUNDIR"]).glob("*.session")))
+        forty = "request$target:::done /++n == 40/ { exit(0); }"
+        assert harness.run([harness.PYDTRACE, "-qZn", forty, "-p", str(program.pid)]).status == 0
+        why.send_signal(signal.SIGINT)
+        run = harness.finish(why, 30)
+    assert run.status == 0 and "likely cause: SQL" in run.stdout, run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "give process ids, or -- and a command"),
+        (["1", "--", "true"], 2, "give process ids, or -- and a command"),
+        (["--", "sleep", "0"], 1, "no request ended: the program must run under `pyusdt run`"),
+        (["--", sys.executable, "-I", "-c", "pass"], 1, "no probes can be brought into it"),
+    ],
+)
+def test_mistakes(arguments, status, message):
+    run = harness.run([PYUSDT, "why", *arguments])
+    assert run.status == status and message in run.stderr and "Traceback" not in run.stderr, run

@@ -1,0 +1,185 @@
+"""The spans of a request: what is kept, of whom, and that nothing stays in the program's context."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import pyusdt
+from pyusdt.instrument import asyncio as loop_probes
+from pyusdt.instrument import core, dbapi, http, pools, request_spans
+
+pytestmark = pytest.mark.own_processes
+
+
+class Fired(list):
+    """In the place of a probe that is on."""
+
+    def __call__(self, *arguments):
+        self.append(arguments)
+
+    def __bool__(self):
+        return True
+
+
+@pytest.fixture
+def fired(monkeypatch):
+    """(spans, ends) that were fired."""
+    monkeypatch.setattr(core, "_failures", {})
+    spans, ends = Fired(), Fired()
+    monkeypatch.setattr(request_spans, "span_probe", spans)
+    monkeypatch.setattr(request_spans, "done_probe", ends)
+    request_spans._stalls.clear()
+    yield spans, ends
+    assert not core.trouble()
+    assert request_spans.current_request.get() is None and pyusdt.get_tag() is None
+
+
+def answer(application, path="/a"):
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path}
+    return list(http.WSGI(application)(environ, lambda *_: lambda _: None))
+
+
+def test_queries_of_a_request(fired):
+    spans, ends = fired
+    kind = dbapi.connection(sqlite3.Connection, dbapi.cursor(sqlite3.Cursor))
+    database = sqlite3.connect(":memory:", factory=kind)
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        database.execute("select 1")
+        return [b"x"]
+
+    answer(application)
+    (span,), (end,) = spans, ends
+    assert span[1:3] == ("sql", "select 1") and span[0] == end[0]
+    line = application.__code__.co_firstlineno + 2
+    assert span[3] == f"{__file__}:{line} application"
+    assert 0 <= span[4] <= end[4] and span[5] > 0
+    assert end[1:4] == ("http", "GET /a", "200") and end[6:] == (1, 0)
+    database.execute("select 2")  # of no request
+    assert len(spans) == 1
+
+
+def test_the_tag_is_the_request_s_or_the_program_s(fired):
+    tags = []
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        tags.append(pyusdt.get_tag())
+        return [b"x"]
+
+    answer(application)
+    with pyusdt.tag("mine"):
+        answer(application)
+        assert pyusdt.get_tag() == "mine"
+    assert tags[1] == "mine" and tags[0] == fired[1][0][0] and fired[1][1][0] == "mine"
+
+
+def test_an_exception_ends_the_request(fired):
+    def application(_environ, _start_response):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        answer(application)
+    assert fired[1][0][3] == "500"
+
+
+def test_spans_above_the_limit_are_counted(fired, monkeypatch):
+    monkeypatch.setattr(request_spans, "SPANS", 3)
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        for _ in range(10):
+            request_spans.add_span("sql", b"select", time.perf_counter_ns(), 1)
+        return [b"x"]
+
+    answer(application)
+    assert len(fired[0]) == 3 and fired[1][0][6:] == (3, 7)
+
+
+def test_a_wait_for_a_worker(fired, monkeypatch):
+    pools.install_threads(__import__("concurrent.futures.thread", fromlist=["thread"]))
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(time.sleep, 0.03)
+            pool.submit(time.sleep, 0)
+        return [b"x"]
+
+    answer(application)
+    first, second = (span for span in fired[0] if span[1] == "queue")
+    assert first[2] == "a worker for time.sleep" and second[5] > 25_000_000 > first[5]
+
+
+async def serve(application, path):
+    scope = {"type": "http", "method": "GET", "path": path, "headers": ()}
+    sent = []
+
+    async def receive():
+        return {}
+
+    async def send(message):
+        sent.append(message)
+
+    await http.ASGI(application)(scope, receive, send)
+    return sent
+
+
+async def send_answer(send):
+    await send({"type": "http.response.start", "status": 200, "headers": ()})
+    await send({"type": "http.response.body", "body": b"x"})
+
+
+def test_a_blocked_loop_is_a_span_of_those_that_waited(fired):
+    loop_probes.install_callbacks(asyncio.events)
+
+    async def blocks(_scope, _receive, send):
+        await asyncio.sleep(0.01)
+        time.sleep(0.1)  # noqa: ASYNC251 - that is what it is about
+        await send_answer(send)
+
+    async def waits(_scope, _receive, send):
+        await asyncio.sleep(0.02)
+        await send_answer(send)
+
+    async def both():
+        await asyncio.gather(serve(blocks, "/blocks"), serve(waits, "/waits"))
+
+    asyncio.run(both())
+    ends = {end[2]: end for end in fired[1]}
+    stalls = [span for span in fired[0] if span[1] == "loop" and span[5] > 50_000_000]
+    assert [span[0] for span in stalls] == [ends["GET /waits"][0]]
+    assert ends["GET /blocks"][5] < 80_000_000, "it slept: no processor time"
+
+
+def test_a_collection_is_a_span(fired, monkeypatch):
+    monkeypatch.setattr(request_spans, "SHORTEST_STALL", 0)
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        gc.collect()
+        return [b"x"]
+
+    answer(application)
+    assert ("gc", "generation 2") in [span[1:3] for span in fired[0]]
+
+
+def test_nothing_is_kept_while_nobody_traces(monkeypatch):
+    kept = []
+    monkeypatch.setattr(request_spans, "RequestSpans", lambda *_: kept.append(1))
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        kept.extend([pyusdt.get_tag()] if pyusdt.get_tag() else [])
+        return [b"x"]
+
+    answer(application)
+    request_spans.note_stall("gc", "generation 2", 0)
+    assert not kept

@@ -1,0 +1,211 @@
+"""Comparisons of slow and usual requests, from requests and samples that the test makes."""
+
+import pytest
+
+from pydtrace.profile.frame_key import FrameKey
+from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS, WAITS_FOR_GIL, WAITS_FOR_LOCK
+from pydtrace.why import causes, report
+from pydtrace.why.request_log import Request, RequestLog, Span, covered_time
+from pydtrace.why.sampled_code import SampledCode
+
+pytestmark = pytest.mark.own_processes
+
+MS = 1_000_000
+VIEW = "/srv/shop/views.py:12 checkout"
+LIBRARY = "/usr/lib/python3.11/re/__init__.py"
+
+
+def make_request(number, duration, spans=(), cpu=-1, route="GET /checkout"):
+    return Request(
+        7, f"http 7.{number}", "http", route, "200", duration, cpu, 0, number, list(spans)
+    )
+
+
+def make_log(usual, slow):
+    """A route with 40 usual requests and 3 slow ones.  usual, slow: what makes a request of its number."""
+    log = RequestLog()
+    for number in range(43):
+        log.add_request((slow if number >= 40 else usual)(number))
+    return log
+
+
+def compare(log, samples=None, given=None):
+    (route,) = log.routes
+    return causes.compare_route(route, log.routes[route], samples or SampledCode(), given)
+
+
+def labels(state, tag):
+    return (("state", state), ("tag", tag))
+
+
+def usual_request(number):
+    return make_request(number, 10 * MS, [Span("sql", "select 1", VIEW, 0, 9 * MS)])
+
+
+def test_a_slow_statement_is_the_cause():
+    def slow(number):
+        text = f"select * from orders where id = {number} and name = 'a''b'"
+        return make_request(number, 500 * MS, [Span("sql", text, VIEW, MS, 480 * MS)])
+
+    found = compare(make_log(usual_request, slow))
+    cause = found.main_cause
+    assert cause.key == ("sql", "select * from orders where id = ? and name = ?", VIEW)
+    assert (cause.in_slow, cause.in_usual, cause.slow, cause.usual) == (3, 0, 480 * MS, 0)
+    assert (found.limit, found.mean_slow, found.mean_usual) == (30 * MS, 500 * MS, 10 * MS)
+    assert report.describe_route(found, 43, report.Wording("/srv/shop")) == (
+        "GET /checkout: 3 of 43 requests took 30 ms or more, 500 ms in the mean; the others 10 ms\n"
+        "  likely cause: SQL select * from orders where id = ? and name = ? at views.py:12 checkout\n"
+        "  It takes 480 ms of a slow request and 0 µs of another: 98 % of the difference.\n"
+    )
+
+
+def test_many_statements_are_one_cause_with_their_number():
+    def slow(number):
+        spans = [Span("sql", f"select {i}", VIEW, i * 2 * MS, MS) for i in range(120)]
+        return make_request(number, 250 * MS, spans)
+
+    def usual(number):
+        return make_request(number, 3 * MS, [Span("sql", "select 3", VIEW, 0, MS)])
+
+    found = compare(make_log(usual, slow))
+    assert (found.main_cause.times_slow, found.main_cause.times_usual) == (120, 1)
+    assert "120 times instead of 1" in report.describe_route(found, 43, report.Wording())
+
+
+def test_time_without_a_span_is_by_the_samples():
+    samples = SampledCode()
+    stack = (
+        FrameKey(("run", "/usr/lib/python3.11/threading.py", 1)),
+        FrameKey(("checkout", "/srv/shop/views.py", 14)),
+        FrameKey(("match", LIBRARY, 166)),
+    )
+    for _ in range(3):
+        samples.add_sample(labels(RUNS, "http 7.40"), stack)
+    samples.add_sample(labels(WAITS_FOR_LOCK, "http 7.40"), stack[:2])
+    samples.end_round()
+    request = make_request(40, 400 * MS)
+    found, _ = causes.explain_request(request, samples)
+    line = "/srv/shop/views.py:14 checkout"
+    assert found == {("code", "match", line): 300 * MS, ("lock", "checkout", line): 100 * MS}
+
+
+def test_code_that_did_not_get_a_processor_waited_for_it():
+    samples = SampledCode()
+    for _ in range(4):
+        samples.add_sample(labels(RUNS, "http 7.1"), (FrameKey(("f", "/srv/a.py", 1)),))
+    found, _ = causes.explain_request(make_request(1, 400 * MS, cpu=100 * MS), samples)
+    assert found == {
+        ("code", "f", "/srv/a.py:1 f"): 100 * MS,
+        (causes.PROCESSOR, "", ""): 300 * MS,
+    }
+
+
+def test_samples_at_the_line_of_a_span_are_not_counted_twice():
+    samples = SampledCode()
+    samples.add_sample(
+        labels(WAITS, "http 7.1"), (FrameKey(("checkout", "/srv/shop/views.py", 12)),)
+    )
+    request = make_request(1, 100 * MS, [Span("sql", "select 1", VIEW, 0, 60 * MS)])
+    found, _ = causes.explain_request(request, samples)
+    assert found == {("sql", "select ?", VIEW): 60 * MS, (causes.UNKNOWN, "", ""): 40 * MS}
+
+
+def test_who_holds_the_gil_is_named():
+    samples = SampledCode()
+    samples.add_sample(labels(WAITS_FOR_GIL, "http 7.1"), (FrameKey(("g", "/srv/a.py", 5)),))
+    samples.add_sample(labels(HAS_GIL, ""), (FrameKey(("crunch", "/srv/b.py", 9)),))
+    samples.end_round()
+    samples.add_sample(labels(WAITS_FOR_GIL, "http 7.1"), (FrameKey(("g", "/srv/a.py", 5)),))
+    samples.end_round()
+    assert samples.activities("http 7.1") == {
+        ("gil", "crunch holds the GIL", "/srv/b.py:9 crunch"): 1,
+        ("gil", "another thread holds the GIL", ""): 1,
+    }
+
+
+def test_what_nothing_explains_is_unknown():
+    found = compare(make_log(usual_request, lambda number: make_request(number, 500 * MS)))
+    assert found.main_cause is None
+    text = report.describe_route(found, 43, report.Wording())
+    assert "The cause is unknown" in text and "likely" not in text
+    assert "unknown: no span and no sample shows it" in report.format_table(found, report.Wording())
+
+
+def test_a_cause_of_one_of_three_slow_requests_is_not_named():
+    def slow(number):
+        spans = [Span("sql", "select slow", VIEW, 0, 400 * MS)] if number == 40 else []
+        return make_request(number, 450 * MS, spans)
+
+    assert compare(make_log(usual_request, slow)).main_cause is None
+
+
+def test_no_comparison_without_slow_requests():
+    assert compare(make_log(usual_request, usual_request)) is None
+    few = RequestLog()
+    for number in range(causes.LEAST_REQUESTS - 1):
+        few.add_request(make_request(number, (500 if number == 1 else 10) * MS))
+    assert compare(few) is None
+    assert compare(few, given=100 * MS).slow[0].duration == 500 * MS
+
+
+def test_the_longest_cause_first_and_the_others_in_the_table():
+    def slow(number):
+        spans = [
+            Span("call", "GET http://10.0.0.5/price/17", VIEW, 0, 300 * MS),
+            Span("gc", "generation 2", "", 300 * MS, 50 * MS),
+            Span("sql", "select 1", VIEW, 350 * MS, 9 * MS),
+        ]
+        return make_request(number, 360 * MS, spans)
+
+    lines = report.format_table(
+        compare(make_log(usual_request, slow)), report.Wording()
+    ).splitlines()
+    assert [line.split("  ")[-1] for line in lines] == [
+        "where the time went (causes may overlap)",
+        f"a call of another service GET http://?.?/price/? at {VIEW}",
+        "garbage collection: generation 2",
+        f"SQL select ? at {VIEW}",
+    ]
+
+
+def test_a_timeline_shows_when_a_span_was():
+    spans = [
+        Span("sql", "select 1\x1b[2J", VIEW, 0, 30 * MS),
+        Span("sql", "select 2", VIEW, 270 * MS, 30 * MS),
+    ]
+    text = report.format_timeline(make_request(1, 300 * MS, spans), SampledCode(), report.Wording())
+    rows = text.splitlines()
+    assert rows[1].startswith(f"    |{'###':30}|   30 ms  SQL select 1") and "\x1b" not in text
+    assert rows[2].startswith(f"    |{'###':>30}|   30 ms  SQL select 2")
+    assert rows[3].split() == [
+        *["240", "ms", "unknown:", "no", "span", "and", "no", "sample", "shows", "it"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spans", "covered"),
+    [
+        ([], 0),
+        ([(0, 5), (10, 5)], 10),
+        ([(0, 10), (5, 10)], 15),
+        ([(0, 100), (10, 5)], 100),
+        ([(90, 50), (-10, 20)], 20),
+    ],
+)
+def test_covered_time(spans, covered):
+    assert covered_time([Span("", "", "", *each) for each in spans], 100) == covered
+
+
+def test_limits_of_the_log():
+    log = RequestLog()
+    log.add_request(make_request(0, 1, route="GET /0"))
+    for number in range(1, 1000):
+        log.add_request(make_request(number, number, route=f"GET /{number}"))
+        log.add_request(make_request(number, number, route="GET /0"))
+    route = log.routes["GET /0"]
+    assert (len(log.routes), log.other_routes) == (200, 800)
+    assert (route.count, route.longest, len(route.chosen)) == (1000, 999, 400)
+    assert [request.duration for request in route.slowest] == list(range(999, 799, -1))
+    for number in range(20_001):
+        log.add_span(1, f"http {number % 7}", Span("sql", "", "", 0, 1))
+    assert log.lost_spans == 1 and len(log.take_spans(1, "http 1")) == 2857
