@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .core import suppress_errors, wrap_method
-from .http import set_route, wrap_wsgi
+from .http import is_traced, set_route, wrap_wsgi
 
 
 def install_requests(app: Any) -> None:
@@ -18,6 +18,8 @@ def install_requests(app: Any) -> None:
 
 @suppress_errors
 def _note_route(_application: Any, **_more: Any) -> None:
+    if not is_traced():
+        return
     from flask import request
 
     if request.url_rule is not None:
