@@ -222,16 +222,35 @@ static int32_t find_entry(const struct pyusdt_ring_target *target, const struct 
     return -1;
 }
 
-/* The slot, if nothing is in it; else 0. */
+/* Or a tracer that was killed has left a text there, which has run to its end. */
+static bool is_free(const struct pyusdt_ring_target *target, const char *bytes)
+{
+    static const char zeros[PYUSDT_SLOT_SIZE];
+    char state = bytes[PYUSDT_SLOT_REPORT];
+
+    return memcmp(bytes, zeros, sizeof zeros) == 0 ||
+           (memcmp(bytes, target->text, PYUSDT_SLOT_MARK) == 0 &&
+            (state == PYUSDT_STATE_DONE || state == PYUSDT_STATE_FAILED));
+}
+
+/* The slot, if it is free; else 0. */
 static uint64_t find_slot(const struct pyusdt_ring_target *target)
 {
-    static char bytes[PYUSDT_SLOT_SIZE], zeros[PYUSDT_SLOT_SIZE];
+    static char bytes[PYUSDT_SLOT_SIZE];
     uint64_t slot = target->choice < target->slots ? target->slot[target->choice] : 0;
 
     return slot != 0 && pyusdt_memory_read(&target->memory, slot, bytes, sizeof bytes) == 0 &&
-                   memcmp(bytes, zeros, sizeof bytes) == 0
+                   is_free(target, bytes)
                ? slot
                : 0;
+}
+
+static bool write_text(const struct pyusdt_ring_target *target)
+{
+    static char bytes[PYUSDT_SLOT_SIZE];
+
+    memcpy(bytes, target->text, target->size);
+    return pyusdt_memory_write(&target->memory, target->used, bytes, sizeof bytes) == 0;
 }
 
 /* From 3.13 on: a tracer that was killed between two stores has left its entry, the last one, uncounted. */
@@ -307,7 +326,7 @@ enum pyusdt_ring_result pyusdt_ring_put(struct pyusdt_ring_target *target,
     if (target->used == 0)
         return PYUSDT_RING_NO_SLOT;
     PYUSDT_ATTACH_HOOK(1);
-    if (pyusdt_memory_write(&target->memory, target->used, target->text, target->size + 1) != 0)
+    if (!write_text(target))
         return PYUSDT_RING_FAILED;
     PYUSDT_ATTACH_HOOK(2);
     if (!write_entry(target, &ring))

@@ -19,8 +19,12 @@
 enum {
     PYUSDT_SLOT_SIZE = 1024,  /* of a slot: the text with its NUL, then the report */
     PYUSDT_SLOT_REPORT = 768, /* where the report begins, which the text's code writes */
+    PYUSDT_SLOT_MARK = 16,    /* bytes that every text begins with */
     PYUSDT_SLOTS = 16,        /* at most */
 };
+
+/* A report's first byte; 0: the text has not begun. */
+enum { PYUSDT_STATE_BEGUN = '1', PYUSDT_STATE_DONE = '2', PYUSDT_STATE_FAILED = '3' };
 
 struct pyusdt_ring_target {
     struct pyusdt_memory memory;

@@ -4,6 +4,7 @@ cdef extern from "attach/ring_entry.h" nogil:
     enum:
         PYUSDT_SLOT_SIZE
         PYUSDT_SLOT_REPORT
+        PYUSDT_SLOT_MARK
         PYUSDT_SLOTS
         PYUSDT_RING_DONE
         PYUSDT_RING_LOCKED
@@ -55,7 +56,7 @@ cdef extern from "attach/inject.h" nogil:
     int pyusdt_inject(int what, int limit, pyusdt_ring_target *target, const pyusdt_image *image, pyusdt_injected *injected)
 
 
-SLOT_SIZE, SLOT_REPORT, MOST_SLOTS = PYUSDT_SLOT_SIZE, PYUSDT_SLOT_REPORT, PYUSDT_SLOTS
+SLOT_SIZE, SLOT_REPORT, SLOT_MARK, MOST_SLOTS = PYUSDT_SLOT_SIZE, PYUSDT_SLOT_REPORT, PYUSDT_SLOT_MARK, PYUSDT_SLOTS
 RING_DONE, RING_LOCKED, RING_FULL = PYUSDT_RING_DONE, PYUSDT_RING_LOCKED, PYUSDT_RING_FULL
 RING_NO_SLOT, RING_STARTING = PYUSDT_RING_NO_SLOT, PYUSDT_RING_STARTING
 RING_FINALIZING = PYUSDT_RING_FINALIZING

@@ -17,7 +17,7 @@ import pytest
 
 from pydtrace import _tracer
 from pydtrace.attach.run_statement import Target
-from pydtrace.attach.text_slots import is_free
+from pydtrace.attach.text_slots import sort_free
 from tests.support import harness, python_builds
 from tests.support.attach_load import loaded
 
@@ -59,7 +59,7 @@ def injector(tmp_path_factory) -> str:
 
 
 def free_slot(target: Target) -> int:
-    return next(slot for slot in target.entry.slots if is_free(target.python, slot))
+    return sort_free(target.python, target.entry.slots)[0]
 
 
 def inject(injector: str, target: Target, text: str, *more: str, **environment: str) -> harness.Run:

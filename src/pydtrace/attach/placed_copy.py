@@ -3,15 +3,21 @@ read the tracer's installation.
 
 - The tracer works there with the rights of the process's user only, by descriptors, name by name and without links: it
   can be made to do nothing that this user could not do himself.
-- The folder has a random name and mode 0700. It is removed as soon as the process has loaded the files.
+- The folder has a random name and mode 0700. It is removed as soon as the process has loaded the files: by the process itself,
+  too, in case that the tracer was killed.
+- The tracer holds a lock of the folder. One without it, of a tracer that was killed before, is removed by the next one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import itertools
 import os
+import re
 import secrets
 import stat
+import time
 
 from pydtrace import _tracer
 from pydtrace.process.proc_status import read_status
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
 _PARENTS = ("/tmp", "/var/tmp", "/dev/shm")
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_NAMES = 1000  # that are removed
+_MOST_ENTRIES = 100_000  # of a folder for temporary files, that are looked at
+_NAME = re.compile(r"\.pyusdt-[0-9a-f]{16}")
+_STALE = 30.0  # s, within which a process has loaded what it began to load
 
 
 def find_user(pid: int) -> tuple[int, int]:
@@ -104,6 +113,7 @@ def _make_folder(
                     if not reason:
                         os.mkdir(name, 0o700, dir_fd=parent)
                         folder = _open_folder(opened, name, parent)
+                        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 reason = error.strerror or "?"
             if reason:
@@ -137,6 +147,40 @@ def _explain_unfit(folder: int) -> str:
     if flags & os.ST_RDONLY:
         return "read-only"
     return "noexec" if flags & os.ST_NOEXEC else ""
+
+
+def remove_stale_copies(pid: int) -> int:
+    """Removes what tracers that were killed have left in the process's file system: how many folders."""
+    removed = 0
+    with contextlib.suppress(NotAttached, OSError), contextlib.ExitStack() as opened:
+        root = opened.enter_context(_open_root(pid))
+        opened.enter_context(_tracer.UserRights(*find_user(pid)))
+        for place in _PARENTS:
+            with contextlib.suppress(OSError, RecursionError):
+                removed += _remove_stale_in(_walk(opened, root, place))
+    return removed
+
+
+def _remove_stale_in(parent: int) -> int:
+    removed = 0
+    with contextlib.ExitStack() as opened:
+        listed = _open_folder(opened, ".", parent)
+        with os.scandir(listed) as entries:
+            names = [
+                each.name
+                for each in itertools.islice(entries, _MOST_ENTRIES)
+                if _NAME.fullmatch(each.name)
+            ]
+    for name in names:
+        with contextlib.suppress(OSError, RecursionError), contextlib.ExitStack() as opened:
+            folder = _open_folder(opened, name, parent)
+            if time.time() - os.fstat(folder).st_ctime < _STALE:
+                continue
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError: its tracer lives
+            _remove_content(folder, [_MOST_NAMES])
+            os.rmdir(name, dir_fd=parent)
+            removed += 1
+    return removed
 
 
 def _write_files(folder: int, contents: list[tuple[str, bytes]]) -> None:

@@ -33,6 +33,10 @@ class NoPython(NotAttached):
     """There is no CPython in the process, or nothing was brought into it: nothing is to be done."""
 
 
+class PathTooLong(NotAttached):
+    """The statement does not fit into the memory that there is for it."""
+
+
 def check_state(pid: int) -> None:
     """Raises NotAttached if the process has ended, is stopped, or has another tracer."""
     status = read_status(pid)

@@ -25,13 +25,14 @@ from . import statement as statements
 from .refusal import (
     NoPython,
     NotAttached,
+    PathTooLong,
     check_state,
     is_traced_by_pyusdt,
     make_forbidden_refusal,
     make_stop_refusal,
 )
 from .statement import Statement
-from .text_slots import find_slots, is_free
+from .text_slots import find_slots, sort_free
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,13 +143,12 @@ class Target:
 
     def _put(self, statement: Statement, timeout: float) -> None:
         texts = []
-        for number, slot in enumerate(self.entry.slots):
-            if not is_free(self.python, slot):
-                continue
+        slots = self.entry.slots
+        for slot in sort_free(self.python, slots):
             try:
-                texts.append((number, statement.make_text(self.inner_pid, slot)))
+                texts.append((slots.index(slot), statement.make_text(self.inner_pid, slot)))
             except ValueError:
-                raise NotAttached(
+                raise PathTooLong(
                     f"process {self.pid}: the path of pyusdt's files is too long for the text that it would run"
                 ) from None
         if not texts:

@@ -16,6 +16,8 @@ try:
 except:pass
 """
 
+MARK = _START[: _tracer.SLOT_MARK].encode()  # that all texts begin with
+
 _REPORT = """\
 import posix as p
 def r(t):
@@ -31,10 +33,10 @@ except BaseException as e:
 """
 
 _RUN_FILE = """\
- f=p.open({path},524288)
+ n={{"__file__":{path}}}
+ f=p.open(n["__file__"],524288)
  s=p.read(f,99999)
  p.close(f)
- n={{"__file__":{path}}}
  exec(s,n)
  n[{function}](r{arguments})
 """

@@ -2,11 +2,12 @@
 
 - A page is mapped as a whole, so the memory is there. No variable of the file is in it.
 - ld.so's are never taken: its own allocator uses them. musl gives all of them to malloc(), so there are none.
-- c/attach/ takes a slot only while all threads stand still, and only if every byte is 0.
+- c/attach/ takes a slot only while all threads stand still, and only if every byte is 0, or a text there has run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 
@@ -15,7 +16,12 @@ from pydtrace.process import maps
 from pydtrace.remote_python.remote_python import RemotePython
 from pydtrace.symbols import elf
 
+from . import statement
 from .refusal import NotAttached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _FILES = 64  # whose ends are looked at
 _ALIGN = 64
@@ -88,12 +94,20 @@ def _slots_of_file(pid: int, mapping: maps.Mapping) -> list[int]:
     return list(range(low, high - _tracer.SLOT_SIZE + 1, _tracer.SLOT_SIZE))
 
 
-def is_free(python: RemotePython, address: int) -> bool:
-    """Not all slots are: a file may have content behind its data."""
-    try:
-        return not any(python.memory.read(address, _tracer.SLOT_SIZE))
-    except OSError:
-        return False
+def sort_free(python: RemotePython, addresses: Sequence[int]) -> list[int]:
+    """Those that a text can be put into: first the empty ones, then those with a text that has run, whose tracer was killed. A tracer that
+    lives empties its own."""
+    contents = {}
+    for address in addresses:
+        with contextlib.suppress(OSError):
+            contents[address] = python.memory.read(address, _tracer.SLOT_SIZE)
+    empty = [address for address, content in contents.items() if not any(content)]
+    return empty + [address for address, content in contents.items() if has_ended_text(content)]
+
+
+def has_ended_text(content: bytes) -> bool:
+    mark, state = content[: _tracer.SLOT_MARK], content[_tracer.SLOT_REPORT :][:1]
+    return mark == statement.MARK and state in (statement.DONE, statement.FAILED)
 
 
 def _writable_ranges(pid: int) -> list[tuple[int, int]]:

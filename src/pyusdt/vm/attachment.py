@@ -7,27 +7,34 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import sys
 
 from pyusdt import _core, vm
-from pyusdt._core import forget_ended, unpublish, vm_sessions
+from pyusdt._core import forget_ended, unpublish, vm_sessions, vm_when_unused
 
 _is_in = False
 _had_pyusdt = False
 _had_provider = False
-_temporary = False
+_temporary = 0.0
 _core_identity = ""
+_LEAVING_TIMEOUT = 4.0  # s
+_leaving = _thread.allocate_lock()
 
 
-def enter(had_pyusdt: bool, temporary: bool, core: str) -> None:
-    """had_pyusdt: the program had imported pyusdt before; core: which extension this is.  Raises OSError, RuntimeError."""
+def enter(had_pyusdt: bool, temporary: float, core: str) -> None:
+    """had_pyusdt: the program had imported pyusdt before; temporary: seconds without a tracer after which it leaves by itself, as its
+    tracer was killed, 0: it stays; core: which extension this is.  Raises OSError, RuntimeError."""
     global _is_in, _had_pyusdt, _had_provider, _temporary, _core_identity
     if _is_in:  # two tracers at once
         _temporary = _temporary and temporary
+        _leave_when_unused()
         return
     _had_pyusdt, _had_provider = had_pyusdt, vm.is_enabled()
     _temporary, _is_in, _core_identity = temporary, True, core
     if not _had_provider:
+        _leave_when_unused()
         try:
             vm.enable(sites=had_pyusdt)
         except BaseException:
@@ -35,12 +42,36 @@ def enter(had_pyusdt: bool, temporary: bool, core: str) -> None:
             raise
 
 
+def _leave_when_unused() -> None:
+    vm_when_unused(_temporary, _thread.start_new_thread, (_leave_quietly, ()))
+
+
+def _leave_quietly() -> None:
+    """On a thread of its own: the watcher's cannot end itself."""
+    with contextlib.suppress(BaseException):  # the program runs, whatever is wrong with us
+        leave(None, True)
+
+
 def leave(_report: object, if_unused: bool) -> None:
-    """if_unused: only if it was to leave with its last tracer, and no other traces."""
+    """if_unused: only if it was to leave with its last tracer, and no other traces.  Raises RuntimeError."""
+    if not _leaving.acquire(timeout=_LEAVING_TIMEOUT):
+        raise RuntimeError("another thread takes it out, or did when this process was forked")
+    try:
+        if _is_in:
+            _leave(if_unused)
+    finally:
+        _leaving.release()
+
+
+def _leave(if_unused: bool) -> None:
     global _is_in
-    if _had_provider or (if_unused and (not _temporary or vm_sessions() > 0)):
+    if _had_provider:
+        return
+    if if_unused and (not _temporary or vm_sessions() > 0):
+        _leave_when_unused()
         return
     _is_in = False
+    vm_when_unused(0, _leave_quietly, ())
     vm.withdraw()
     if _had_pyusdt:
         return

@@ -19,8 +19,8 @@ from pydtrace.attach.beam_attach import (
     detach_node,
 )
 from pydtrace.attach.beam_process import is_beam
-from pydtrace.attach.placed_copy import can_read, place_copy
-from pydtrace.attach.refusal import NoPython, NotAttached
+from pydtrace.attach.placed_copy import can_read, place_copy, remove_stale_copies
+from pydtrace.attach.refusal import NoPython, NotAttached, PathTooLong
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
 from pydtrace.engine.embedded.young_processes import has_provider, has_python_provider
@@ -35,6 +35,9 @@ from pyusdt.vm.inject_env import START
 __all__ = ["NotAttached", "attach_node", "attach_provider", "detach_node", "detach_provider"]
 
 BEGIN_TIMEOUT = 5.0  # seconds
+UNUSED_TIMEOUT = (
+    60.0  # s without a tracer after which a provider that --attach brought in leaves by itself
+)
 _ATTACHMENT = "pyusdt.vm.attachment"
 _IMPORTED_BEFORE = "has already been imported"  # Cython's words
 _LOADER = os.path.join(START, "enter_process.py")
@@ -64,9 +67,10 @@ def attach_provider(
         return False
     with _watching(pid, timeout):
         target = Target(pid)
+        remove_stale_copies(pid)
         core = _find_core(target)
         try:
-            _load(target, core, temporary, timeout)
+            _load(target, core, UNUSED_TIMEOUT if temporary else 0, timeout)
         except NotAttached:
             if not has_python_provider(pid):  # it cannot report where it has no /proc
                 raise
@@ -98,6 +102,7 @@ def detach_provider(
         return detach_beam(pid, timeout, if_unused, beam)
     with _watching(pid, timeout):
         target = Target(pid)
+        remove_stale_copies(pid)
         if not has_attachment(pid, target.python):
             raise NoPython(f"process {pid}: nothing was brought into it")
         target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
@@ -155,12 +160,14 @@ def _identify(core: str) -> str:
         return hashlib.sha256(file.read()).hexdigest()[:16]
 
 
-def _load(target: Target, core: str, temporary: bool, timeout: float) -> None:
+def _load(target: Target, core: str, temporary: float, timeout: float) -> None:
     identity = _identify(core)
     if _sees_files(target.pid, [_LOADER, core]):
         try:
             _enter(target, _PACKAGE, temporary, identity, timeout)
             return
+        except PathTooLong:
+            pass
         except NotAttached as error:
             if _IMPORTED_BEFORE not in str(error):
                 raise
@@ -170,9 +177,9 @@ def _load(target: Target, core: str, temporary: bool, timeout: float) -> None:
         _enter(target, folder, temporary, identity, timeout)
 
 
-def _enter(target: Target, package: str, temporary: bool, identity: str, timeout: float) -> None:
+def _enter(target: Target, package: str, temporary: float, identity: str, timeout: float) -> None:
     loader = os.path.join(package, os.path.relpath(_LOADER, _PACKAGE))
-    target.run(Statement.run_file(loader, "enter", package, temporary, identity), timeout)
+    target.run(Statement.run_file(loader, "enter", temporary, identity), timeout)
 
 
 def _sees_files(pid: int, paths: list[str]) -> bool:

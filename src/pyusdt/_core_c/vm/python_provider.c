@@ -253,6 +253,60 @@ static void report_sub_interpreters(void)
             "there are sub-interpreters: there are no events of functions, lines and exceptions in them");
 }
 
+/* ---- without a tracer ---- */
+
+static _Atomic uint64_t unused_after; /* nanoseconds without a tracer; 0: nothing is called */
+static PyObject *_Atomic unused_call; /* (function, args), called once; who takes it out has it */
+static uint64_t unused_since;         /* of the watcher's thread; 0: there is a tracer */
+
+/* On the watcher's thread. */
+static int is_unused_for_long(void)
+{
+    uint64_t after = atomic_load(&unused_after), now = pyusdt_now();
+
+    if (after == 0 || pyusdt_count_sessions() != 0 || read_attached() != 0)
+        unused_since = 0;
+    else if (unused_since == 0)
+        unused_since = now;
+    return unused_since != 0 && now - unused_since >= after;
+}
+
+/* The same, with the GIL.  An exception has no one to go to: the function is pyusdt's. */
+static void call_when_unused(void)
+{
+    uint64_t after = atomic_load(&unused_after);
+    PyObject *call, *result;
+
+    if (!is_unused_for_long() || !atomic_compare_exchange_strong(&unused_after, &after, 0))
+        return;
+    unused_since = 0;
+    call = atomic_exchange(&unused_call, NULL);
+    if (call == NULL)
+        return;
+    result = PyObject_Call(PyTuple_GET_ITEM(call, 0), PyTuple_GET_ITEM(call, 1), NULL);
+    if (result == NULL)
+        PyErr_Clear();
+    Py_XDECREF(result);
+    Py_DECREF(call);
+}
+
+/* vm_when_unused(seconds, function, args) */
+static PyObject *vm_when_unused(PyObject *Py_UNUSED(self), PyObject *given)
+{
+    PyObject *function, *args, *call = NULL;
+    double seconds;
+
+    if (!PyArg_ParseTuple(given, "dOO!", &seconds, &function, &PyTuple_Type, &args))
+        return NULL;
+    if (seconds > 0 && (call = PyTuple_Pack(2, function, args)) == NULL)
+        return NULL;
+    atomic_store(&unused_after, 0);
+    call = atomic_exchange(&unused_call, call);
+    Py_XDECREF(call);
+    atomic_store(&unused_after, seconds > 0 ? (uint64_t)(seconds * 1e9) : 0);
+    Py_RETURN_NONE;
+}
+
 /* On the watcher's thread. */
 static int must_check(void)
 {
@@ -261,7 +315,7 @@ static int must_check(void)
         __atomic_load_n(&reasons[PYUSDT_VM_REASON_INTERPRETERS], __ATOMIC_RELAXED) != NULL;
 
     return (are_on && !is_reported && has_sub_interpreters()) || pyusdt_vm_code_must_check() ||
-           pyusdt_vm_paths_must_explain();
+           pyusdt_vm_paths_must_explain() || is_unused_for_long();
 }
 
 /* With the GIL: the demand of sessions and of USDT tracers. */
@@ -313,6 +367,7 @@ static void on_changed(void *unused)
     atomic_store(&has_begun, 1);
     pyusdt_os_word_wake(&has_begun);
     apply_demand(read_wanted(), read_attached());
+    call_when_unused();
     PyGILState_Release(state);
     pthread_mutex_unlock(&gil_mutex);
 }
@@ -635,6 +690,10 @@ static PyMethodDef callables[] = {
      "vm_is_first()\n--\n\nWhether this is the first call in this process."},
     {"vm_sessions", vm_sessions, METH_NOARGS,
      "vm_sessions()\n--\n\nHow many sessions have joined this process."},
+    {"vm_when_unused", vm_when_unused, METH_VARARGS,
+     "vm_when_unused(seconds, function, args, /)\n--\n\n"
+     "Calls function(*args) once, on the watcher's thread, when no tracer has been there for so long.\n"
+     "seconds: 0: never, which is so before the first call. The last call holds."},
     {"vm_sites", vm_sites, METH_NOARGS,
      "vm_sites()\n--\n\nThe path of the object with the USDT sites, or ''."},
     {"vm_inject_children", pyusdt_vm_inject_children, METH_VARARGS,

@@ -8,9 +8,18 @@ Run by a thread of its own, by its path (src/pydtrace/attach/statement.py); what
 import posix
 
 
-def enter(report, folder, temporary, core):
-    """folder: that of the package pyusdt, if this process has none; temporary: until its last tracer goes; core: which
-    extension that has."""
+def enter(report, temporary, core):
+    """temporary: seconds without a tracer after which it leaves, 0: it stays; core: which extension the package has that this
+    file is part of."""
+    folder = __file__.rpartition("/vm/start/")[0]
+    try:
+        load(folder, temporary, core)
+    finally:
+        remove_copy(folder)
+
+
+def load(folder, temporary, core):
+    """folder: that of the package pyusdt, if this process has none."""
     import sys
 
     names = {"__file__": folder + "/vm/start/load_provider.py"}
@@ -25,6 +34,30 @@ def enter(report, folder, temporary, core):
     from pyusdt.vm import attachment
 
     attachment.enter(before, temporary, core)
+
+
+def remove_copy(folder):
+    """The tracer that has placed it here (src/pydtrace/attach/placed_copy.py) removes it, too, unless it was killed."""
+    import os
+
+    above = os.path.dirname(folder)
+    if not os.path.basename(above).startswith(".pyusdt-"):
+        return
+    try:
+        for each, folders, files in os.walk(above, topdown=False):
+            remove_all(each, files, posix.unlink)
+            remove_all(each, folders, posix.rmdir)
+        posix.rmdir(above)
+    except (OSError, RecursionError):
+        pass
+
+
+def remove_all(folder, names, remove):
+    for name in names:
+        try:
+            remove(folder + "/" + name)
+        except OSError:
+            pass
 
 
 def read(path):
