@@ -5,6 +5,8 @@
  *
  * Prints, for instance:
  *
+ *     milliseconds from start to end, by route
+ *
  *       /index.html
  *                value  ------------- Distribution ------------- count
  *                    0 |                                         0
@@ -26,4 +28,9 @@ pyusdt*:::user_trace-i4s4
 {
 	@ms[copyinstr(arg6)] = quantize((timestamp - started[pid, arg3]) / 1000000);
 	started[pid, arg3] = 0;
+}
+
+END
+{
+	printf("milliseconds from start to end, by route\n");
 }

@@ -5,6 +5,8 @@
  *
  * Prints, for instance:
  *
+ *     milliseconds that messages were on their way, by channel
+ *
  *       orders
  *                value  ------------- Distribution ------------- count
  *                    8 |                                         0
@@ -25,4 +27,9 @@ pyusdt*:::user_trace-n4
 {
 	@ms[copyinstr(arg6)] = quantize((timestamp - sent[copyinstr(arg6), arg3]) / 1000000);
 	sent[copyinstr(arg6), arg3] = 0;
+}
+
+END
+{
+	printf("milliseconds that messages were on their way, by channel\n");
 }

@@ -19,7 +19,7 @@ self int64_t last;
 pyusdt*:::user_trace-i4s4
 /self->last/
 {
-	@["milliseconds between a thread's events"] = quantize((timestamp - self->last) / 1000000);
+	@ms["milliseconds between a thread's events"] = quantize((timestamp - self->last) / 1000000);
 }
 
 pyusdt*:::user_trace-i4s4

@@ -5,6 +5,8 @@
  *
  * Prints, for instance:
  *
+ *     milliseconds from start to end, by route
+ *
  *       /slow
  *                value  ------------- Distribution ------------- count
  *                   10 |                                         0
@@ -25,4 +27,9 @@ pyusdt*:::user_trace-i4s4
 {
 	@ms[copyinstr(arg6)] = llquantize((timestamp - started[pid, arg3]) / 1000000, 10, 0, 4, 10);
 	started[pid, arg3] = 0;
+}
+
+END
+{
+	printf("milliseconds from start to end, by route\n");
 }

@@ -5,6 +5,7 @@
  *
  * Prints, for instance:
  *
+ *     exceptions raised, by type and line
  *       KeyError             shop.prices.lookup:118                       402
  *
  * Each is counted once, where it was raised, whether it is handled or not.
@@ -17,5 +18,6 @@ python*:::exception-raise
 
 END
 {
+	printf("exceptions raised, by type and line\n");
 	printa("  %-20s %s.%s:%-6d %@10d\n", @raised);
 }

@@ -23,8 +23,8 @@ python*:::function-return
 /self->depth > 0/
 {
 	this->took = timestamp - began[tid, self->depth];
-	@exclusive[strjoin(probemod, strjoin(".", probefunc))] = sum((this->took - below[tid, self->depth]) / 1000);
-	@inclusive[strjoin(probemod, strjoin(".", probefunc))] = sum(this->took / 1000);
+	@exclusive_us[strjoin(probemod, strjoin(".", probefunc))] = sum((this->took - below[tid, self->depth]) / 1000);
+	@inclusive_us[strjoin(probemod, strjoin(".", probefunc))] = sum(this->took / 1000);
 	began[tid, self->depth] = 0;
 	below[tid, self->depth] = 0;
 	self->depth--;
@@ -33,10 +33,10 @@ python*:::function-return
 
 END
 {
-	trunc(@exclusive, 20);
-	trunc(@inclusive, 20);
+	trunc(@exclusive_us, 20);
+	trunc(@inclusive_us, 20);
 	printf("microseconds, exclusive\n");
-	printa("  %-60s %@10d\n", @exclusive);
+	printa("  %-60s %@10d\n", @exclusive_us);
 	printf("\nmicroseconds, inclusive\n");
-	printa("  %-60s %@10d\n", @inclusive);
+	printa("  %-60s %@10d\n", @inclusive_us);
 }

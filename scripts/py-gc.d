@@ -20,13 +20,13 @@ python*:::gc-start
 python*:::gc-done
 /self->began/
 {
-	@took[self->generation] = quantize((timestamp - self->began) / 1000);
+	@took_us[self->generation] = quantize((timestamp - self->began) / 1000);
 	@found[self->generation] = sum(arg0);
 	self->began = 0;
 }
 
 END
 {
-	printa("microseconds that a collection of generation %d took%@d\n", @took);
+	printa("microseconds that a collection of generation %d took%@d\n", @took_us);
 	printa("generation %d: %@d objects collected\n", @found);
 }

@@ -5,6 +5,7 @@
  *
  * Prints, for instance:
  *
+ *     time of imports, with what they import
  *       sqlalchemy                                       204112 us
  */
 
@@ -17,13 +18,14 @@ python*:::import-find-load-start
 python*:::import-find-load-done
 /self->depth > 0/
 {
-	@took[copyinstr(arg0)] = sum((timestamp - began[tid, self->depth]) / 1000);
+	@took_us[copyinstr(arg0)] = sum((timestamp - began[tid, self->depth]) / 1000);
 	began[tid, self->depth] = 0;
 	self->depth--;
 }
 
 END
 {
-	trunc(@took, 20);
-	printa("  %-40s %@10d us\n", @took);
+	trunc(@took_us, 20);
+	printf("time of imports, with what they import\n");
+	printa("  %-40s %@10d us\n", @took_us);
 }

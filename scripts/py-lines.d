@@ -5,6 +5,7 @@
  *
  * Prints, for instance:
  *
+ *     how often lines ran
  *       /srv/shop/prices.py:112                                     40231
  *
  * Every line is an event: name a module (python*:shop.prices::line) where that is too many.
@@ -18,5 +19,6 @@ python*:::line
 END
 {
 	trunc(@lines, 20);
+	printf("how often lines ran\n");
 	printa("  %s:%-6d %@10d\n", @lines);
 }

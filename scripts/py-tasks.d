@@ -24,18 +24,18 @@ python*:::task-done
 {
 	this->took = (timestamp - began[pid, arg0]) / 1000;
 	began[pid, arg0] = 0;
-	@ran[copyinstr(arg2)] = sum(this->took);
+	@ran_us[copyinstr(arg2)] = sum(this->took);
 	@steps[copyinstr(arg2)] = count();
-	@longest[copyinstr(arg2)] = max(this->took);
-	@step[copyinstr(arg2), copyinstr(arg1)] = max(this->took / 1000);
+	@longest_us[copyinstr(arg2)] = max(this->took);
+	@step_ms[copyinstr(arg2), copyinstr(arg1)] = max(this->took / 1000);
 }
 
 END
 {
-	trunc(@ran, 20);
-	trunc(@step, 10);
+	trunc(@ran_us, 20);
+	trunc(@step_ms, 10);
 	printf("microseconds that tasks ran, steps, longest step\n");
-	printa("  %-40s %@10d %@7d %@10d\n", @ran, @steps, @longest);
+	printa("  %-40s %@10d %@7d %@10d\n", @ran_us, @steps, @longest_us);
 	printf("longest steps: nothing else ran in this loop meanwhile\n");
-	printa("  %-40s %-20s %@5d ms\n", @step);
+	printa("  %-40s %-20s %@5d ms\n", @step_ms);
 }

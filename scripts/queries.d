@@ -7,6 +7,7 @@
  *
  * Prints, for instance:
  *
+ *     time in the database, by statement
  *         123456 us  select * from orders
  *
  * It reads query-done(statement, duration) of the provider db; duration is in nanoseconds.
@@ -14,11 +15,12 @@
 
 db*:::query-done
 {
-	@total[arg.statement] = sum(arg.duration / 1000);
+	@total_us[arg.statement] = sum(arg.duration / 1000);
 }
 
 END
 {
-	trunc(@total, $1);
-	printa("  %@10d us  %s\n", @total);
+	trunc(@total_us, $1);
+	printf("time in the database, by statement\n");
+	printa("  %@10d us  %s\n", @total_us);
 }

@@ -5,6 +5,8 @@
  *
  * Prints, for instance:
  *
+ *     jobs in the queue, whenever one comes or goes
+ *
  *       jobs
  *                value  ------------- Distribution ------------- count
  *                  < 0 |                                         0
@@ -19,4 +21,9 @@ pyusdt*:::user_trace-n1
 {
 	@depth[copyinstr(arg6)] = lquantize(arg3, 0, 1000, 10);
 	@deepest[copyinstr(arg6), "deepest"] = max(arg3);
+}
+
+END
+{
+	printf("jobs in the queue, whenever one comes or goes\n");
 }

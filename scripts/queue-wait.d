@@ -5,6 +5,8 @@
  *
  * Prints, for instance:
  *
+ *     milliseconds that jobs waited, by queue
+ *
  *       jobs
  *                value  ------------- Distribution ------------- count
  *                    8 |                                         0
@@ -25,4 +27,9 @@ pyusdt*:::user_trace-n1
 {
 	@ms[copyinstr(arg6)] = quantize((timestamp - put[copyinstr(arg6), arg4]) / 1000000);
 	put[copyinstr(arg6), arg4] = 0;
+}
+
+END
+{
+	printf("milliseconds that jobs waited, by queue\n");
 }

@@ -13,15 +13,15 @@
 pyusdt*:::user_trace-i4s4
 /arg2 == 1/
 {
-	@mean[copyinstr(arg6)] = avg(arg5);
-	@largest[copyinstr(arg6)] = max(arg5);
-	@all[copyinstr(arg6)] = sum(arg5);
+	@mean_bytes[copyinstr(arg6)] = avg(arg5);
+	@largest_bytes[copyinstr(arg6)] = max(arg5);
+	@all_bytes[copyinstr(arg6)] = sum(arg5);
 }
 
 END
 {
-	printa("  %-30s average %@8d  largest %@8d  in all %@8d\n", @mean, @largest, @all);
-	trunc(@mean);
-	trunc(@largest);
-	trunc(@all);
+	printa("  %-30s average %@8d  largest %@8d  in all %@8d\n", @mean_bytes, @largest_bytes, @all_bytes);
+	trunc(@mean_bytes);
+	trunc(@largest_bytes);
+	trunc(@all_bytes);
 }

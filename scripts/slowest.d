@@ -5,6 +5,7 @@
  *
  * Prints, for instance:
  *
+ *     the slowest operations, by route and tag
  *       /index.html        order 3             1 ms
  *       /slow              order 7            27 ms
  *
@@ -20,13 +21,14 @@ pyusdt*:::user_trace-i4s4
 pyusdt*:::user_trace-i4s4
 /arg2 == 1 && started[pid, arg3]/
 {
-	@worst[copyinstr(arg6), arg1 ? copyinstr(arg1) : ""] = max((timestamp - started[pid, arg3]) / 1000000);
+	@worst_ms[copyinstr(arg6), arg1 ? copyinstr(arg1) : ""] = max((timestamp - started[pid, arg3]) / 1000000);
 	started[pid, arg3] = 0;
 }
 
 END
 {
-	trunc(@worst, 10);
-	printa("  %-30s %-30s %@8d ms\n", @worst);
-	trunc(@worst);
+	trunc(@worst_ms, 10);
+	printf("the slowest operations, by route and tag\n");
+	printa("  %-30s %-30s %@8d ms\n", @worst_ms);
+	trunc(@worst_ms);
 }

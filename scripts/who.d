@@ -5,6 +5,7 @@
  *
  * Prints, for instance:
  *
+ *     events, by process, thread and task
  *       python3          4711  <4711.4711>                    30
  *
  * Which arguments mean what: scripts/README.md.
@@ -17,6 +18,7 @@ pyusdt*:::user_trace-i4s4, pyusdt*:::user_trace-n*
 
 END
 {
+	printf("events, by process, thread and task\n");
 	printa("  %-16s %6d  %-30s %@8d\n", @);
 	trunc(@);
 }

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripts")
-PROVIDER = re.compile(r"(?<![\w$:])([a-z]\w*)\*:::")  # of a probe description
-_PROBE = re.compile(PROVIDER.pattern + r"([\w-]+)")
+_PLACE = r"[\w.*]*:[\w.*]*:"  # module and function
+PROVIDER = re.compile(rf"(?<![\w$:])([a-z]\w*)\*:(?={_PLACE})")  # of a probe description
+_PROBE = re.compile(rf"{PROVIDER.pattern}{_PLACE}([\w-]+)")
 
 
 def script_names() -> list[str]:

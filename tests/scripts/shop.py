@@ -93,6 +93,39 @@ def messages():
     os.wait()
 
 
+def waits():
+    """Two threads want what one of them has."""
+    import threading
+
+    free = threading.Semaphore(1)
+
+    def take():
+        with free:
+            time.sleep(40 * MS)
+
+    threads = [threading.Thread(target=take) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def awaits():
+    """One task waits for another, which waits for two."""
+    import asyncio
+
+    async def fetch():
+        await asyncio.sleep(30 * MS)
+
+    async def page():
+        await asyncio.gather(asyncio.create_task(fetch()), asyncio.create_task(fetch()))
+
+    async def main():
+        await asyncio.create_task(page(), name="the page")
+
+    asyncio.run(main())
+
+
 def code():
     """What Python does: functions, lines, exceptions, collections, imports; nothing of it is told by a probe of this program's."""
 

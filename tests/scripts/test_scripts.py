@@ -140,6 +140,22 @@ CASES = {  # script: (part of shop.py, arguments, regular expressions that the o
             r"^  tasks\.<locals>\.endless +1$",
         ],
     ),
+    "py-waits": (
+        "waits",
+        [],
+        [
+            r"^milliseconds, waits, in which call, of which line$",
+            r"^ +\d\d+ +2\n(Semaphore\.)?acquire .*\n(waits\.<locals>\.)?take \(\S+shop\.py:\d+\)$",
+        ],
+    ),
+    "py-awaits": (
+        "awaits",
+        [],
+        [
+            r"^ +\d\d+ +2  (awaits\.<locals>\.)?fetch > sleep > _asyncio\.Future$",
+            r"^ +\d\d+ +1  (awaits\.<locals>\.)?main > (awaits\.<locals>\.)?main > (awaits\.<locals>\.)?page$",
+        ],
+    ),
     "py-flow": (
         "code",
         ["code.<locals>.basket"],
@@ -190,6 +206,7 @@ def test_finds_the_problem(name):
 def test_every_script_has_a_case_and_says_what_it_is_for():
     elsewhere = {
         "latency",
+        "latency-percentiles",
         "failures",
         "queries",
     }  # test_scripts_command.py; and tests/erlang/test_erlang_scripts.py

@@ -33,8 +33,14 @@ def pyusdt(*arguments):
 
 
 def test_every_one_is_listed_and_shown():
-    rows = pyusdt("scripts").stdout.splitlines()
-    assert [row.split()[0] for row in rows[1:]] == scripts.names() and len(rows) > 40
+    lines = pyusdt("scripts").stdout.splitlines()
+    groups = [line for line in lines[1:] if line.startswith("for ")]
+    listed = [line.split()[0] for line in lines[1:] if line and line not in groups]
+    assert sorted(listed) == scripts.names() and len(listed) > 40
+    assert len(groups) == 5 and lines.index(groups[0]) < lines.index(groups[1])
+    first = lines[lines.index(groups[0]) + 1 : lines.index(groups[1]) - 1]
+    assert groups[0].startswith("for any Python program")
+    assert [line.split()[0] for line in first] == [n for n in scripts.names() if n[:3] == "py-"]
     for name in ("latency", "who"):
         with open(
             os.path.join(HERE, os.pardir, os.pardir, "scripts", f"{name}.d"), encoding="utf-8"
@@ -118,6 +124,12 @@ NAMED = ["--provider", "named_shop", "--name", "request-done=order-placed", "--n
             r"/slow +\n.*\n +16 \|  +0 *\n +32 \|@+ 2",
         ),
         (
+            "latency-percentiles",
+            ["http", "request-done", "route"],
+            [],
+            r"\ndurations in microseconds, each percentile .*\n(.*\n)*  /slow +p50=40000 .* max=40000\n",
+        ),
+        (
             "failures",
             ["http", "request-done", "route"],
             [],
@@ -133,7 +145,7 @@ NAMED = ["--provider", "named_shop", "--name", "request-done=order-placed", "--n
             "queries",
             ["http", "request-done", "route"],
             [],
-            r" 2 us  select /fast\n +80 us  select /slow",
+            r"\ntime in the database, by statement\n +2 us  select /fast\n +80 us  select /slow",
         ),
     ],
 )

@@ -55,7 +55,7 @@ class Aggregates:
 
     def __init__(self):
         self.now = {}
-        self.program = SimpleNamespace(aggregations=[])
+        self.program = SimpleNamespace(aggregations=[], arguments=[])
 
     def set(self, **now):
         self.now = {name: aggregation(name, data) for name, data in now.items()}

@@ -277,6 +277,13 @@ def test_an_aggregation_has_a_title():
     assert readable_values.key_heading(what[1]) == "route  arg1  user  pid % 8"
 
 
+def test_a_title_has_the_values_of_the_arguments():
+    words = ["dtrace", "1000"]
+    assert readable_values.replace_macros("arg.duration / $1 + $$1 + $2", words) == (
+        "arg.duration / 1000 + 1000 + $2"
+    )
+
+
 @pytest.mark.parametrize("columns", [60, 61, 70, 80, 120, 200])
 def test_keys_have_the_room_that_they_need(columns):
     """Percentiles and the past have what is left."""

@@ -257,7 +257,16 @@ def top_command(options: Namespace) -> int:
 def scripts_command(_: Namespace) -> int:
     from . import scripts
 
-    write_stdout(format_columns(scripts.format_rows()))
+    groups = scripts.group_scripts()
+    heading = ["SCRIPT", "PROBES", "QUESTION"]
+    text = format_columns([heading, *(row for _, rows in groups for row in rows)])
+    title, *lines = text.splitlines()
+    shown = [title]
+    for needed, rows in groups:
+        shown += ["", terminal_colour.paint(terminal_colour.BOLD, f"for {needed}")]
+        shown += lines[: len(rows)]
+        del lines[: len(rows)]
+    write_stdout("\n".join(shown) + "\n")
     return 0
 
 

@@ -69,7 +69,7 @@ class Script:
                 raise ValueError(
                     f"{self.name} is about several providers, {', '.join(mine)}: --provider cannot replace all of them"
                 )
-            text = PROVIDER.sub(f"{provider}*:::", text)
+            text = PROVIDER.sub(f"{provider}*:", text)
         named = re.compile(r"(?<=\*:::)[\w-]+|(?<=\barg\.)\w+")
         for old in names:
             if old not in named.findall(text):
@@ -82,12 +82,25 @@ def names() -> list[str]:
     return script_names()
 
 
-def format_rows() -> list[list[str]]:
-    """A row for each script, below a heading: its name, the probes that it needs, its question."""
-    return [
-        ["SCRIPT", "PROBES", "QUESTION"],
-        *([name, _format_probes(name), Script(name).question] for name in names()),
-    ]
+# (what a group of scripts needs, the providers that scripts of the group have), in the order of the list
+_GROUPS = (
+    ("any Python program: -c, python -m pyusdt, pyusdt attach", {"python"}),
+    ("web frameworks and databases under pyusdt run, or probes with these names", {"http", "db"}),
+    ("calls of pyusdt.p() and pyusdt.pn(): pyusdt example webshop", {"pyusdt"}),
+    ("Erlang and Elixir nodes: pyusdt attach, or pyusdt_vm:enable()", {"erlang"}),
+)
+_OTHERS = "one process that is named by -p or -c"
+
+
+def group_scripts() -> list[tuple[str, list[list[str]]]]:
+    """[(what the scripts need, [[name, probes, question]])]."""
+    texts = [*(text for text, _ in _GROUPS), _OTHERS]
+    found: dict[str, list[list[str]]] = {text: [] for text in texts}
+    for name in names():
+        providers = {provider for provider, _ in needed_probes(name)}
+        fitting = (text for text, named in _GROUPS if providers and providers <= named)
+        found[next(fitting, _OTHERS)].append([name, _format_probes(name), Script(name).question])
+    return [(text, rows) for text, rows in found.items() if rows]
 
 
 def _format_probes(name: str) -> str:

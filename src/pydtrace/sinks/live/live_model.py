@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydtrace.results.aggregation_values import Histogram
 
-from .readable_values import drawable_number, unit_of_name, value_number
+from .readable_values import drawable_number, replace_macros, unit_of_name, value_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -230,7 +230,11 @@ class LiveModel:
                 panel = self.panels[found.name] = AggregationPanel(
                     found.name, found.row, found.params, self.history
                 )
-                panel.argument, panel.key_texts = definition.argument, definition.key_texts
+                words = aggregates.program.arguments
+                panel.argument = replace_macros(definition.argument, words)
+                panel.key_texts = tuple(
+                    replace_macros(text, words) for text in definition.key_texts
+                )
             panel.add_snapshot(found, seconds, column)
 
     def _add_seconds(self, seconds: float) -> None:

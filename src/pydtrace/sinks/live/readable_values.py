@@ -14,7 +14,7 @@ from pydtrace.results.aggregation_values import Histogram
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pydtrace.results.aggregations import Key
 
@@ -27,6 +27,7 @@ _UNIT_NAMES = {
     **{name: "s" for name in ("sec", "secs", "seconds")},
     "bytes": "bytes",
 }
+_MACRO = re.compile(r"\$\$?(\d{1,3})\b")
 _KEY_PREFIX = re.compile(r"^(?:copyinstr\((\w+)\)|(?:arg\.|self->|this->|task->)(\w+))$")
 
 
@@ -63,6 +64,13 @@ def key_heading(key_texts: Iterable[str]) -> str:
     """The heading of a column of keys: arg.route and self->route are "route"."""
     return "  ".join(
         _KEY_PREFIX.sub(lambda found: found[1] or found[2], text) for text in key_texts
+    )
+
+
+def replace_macros(text: str, words: Sequence[str]) -> str:
+    """Text of a script with the values of $1, $2 … in it.  words: those of the program, $0 first."""
+    return _MACRO.sub(
+        lambda found: words[int(found[1])] if int(found[1]) < len(words) else found[0], text
     )
 
 
