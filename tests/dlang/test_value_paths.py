@@ -144,3 +144,20 @@ def test_names_of_the_program_take_precedence():
         assert found.paths == []
     struct_text = "struct s { int x; }; struct s local; BEGIN { local.x = 1; }"
     assert compiled(struct_text).paths == []
+
+
+def test_whole_values():
+    """repr() of a path and of all variables, print() of both; -x secrets goes along, and so does strsize."""
+
+    def programs(body: str, **options: object) -> list[tuple]:
+        made = compiled(f"{ENTRY} {{ {body} }}", **options).paths
+        return [(each[5], each[7], struct.unpack_from("=I", each, 12)[0]) for each in made]
+
+    assert programs("trace(repr(local.x));") == [(1, 7, 255)]
+    assert programs("print(local.x.y);") == programs('printf("%s", repr(local.x.y));')
+    assert programs("print(local); @[repr(local)] = count();") == [(5, 7, 255)]
+    assert programs("print(local);", secrets=None) == [(5, 8, 255)]
+    assert programs("print(local);", strsize="4096") == [(5, 7, 1023)]
+    assert compiled(f"{ENTRY} {{ local = 3; trace(local); }}").paths == []
+    with pytest.raises(CompileError, match="has the name of a secret"):
+        compiled(f"{ENTRY} {{ print(local.password); }}")

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "_core_c/vm/fetch_program.h"
+#include "_core_c/vm/secret_names.h"
 #include "_core_c/vm/value_conditions.h"
 
 static PyObject *run(PyObject *self, PyObject *args)
@@ -71,6 +72,15 @@ static PyObject *hold(PyObject *self, PyObject *args)
         &conditions, probe, &(struct pyusdt_condition_subjects){texts, read_path, read_argument}));
 }
 
+static PyObject *is_secret(PyObject *self, PyObject *name)
+{
+    Py_ssize_t size;
+    const char *bytes = PyUnicode_AsUTF8AndSize(name, &size);
+
+    (void)self;
+    return bytes != NULL ? PyBool_FromLong(pyusdt_is_secret(bytes, (size_t)size)) : NULL;
+}
+
 static PyObject *is_supported(PyObject *self, PyObject *none)
 {
     (void)self;
@@ -80,6 +90,7 @@ static PyObject *is_supported(PyObject *self, PyObject *none)
 
 static PyMethodDef methods[] = {{"run", run, METH_VARARGS, NULL},
                                 {"hold", hold, METH_VARARGS, NULL},
+                                {"is_secret", is_secret, METH_O, NULL},
                                 {"is_supported", is_supported, METH_NOARGS, NULL},
                                 {0}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "fetch_main", .m_size = -1,

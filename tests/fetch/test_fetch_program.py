@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import random
 import subprocess
+import sys
 
 import pytest
 
+from pydtrace.program import secret_names
 from tests.support import stacks_harness as harness
 from tests.support.paths import TESTS
 from tests.support.python_headers import headers
@@ -17,20 +21,43 @@ PATHS = int(os.environ.get("PYUSDT_FETCH_PATHS", "20000"))
 PYTHONS = [each for each in harness.INTERPRETERS if harness.minor_of(each) >= 10]
 
 
+PARTS = [
+    "fetch_program",
+    "object_reads",
+    "frame_reads",
+    "value_conditions",
+    "value_text",
+    "secret_names",
+]
+
+
+def build(python, folder) -> None:
+    parts = [f"{SOURCES}/_core_c/vm/{each}.c" for each in PARTS]
+    options = ["-std=gnu11", "-Wall", "-Werror", "-O1", "-g", "-shared", "-fPIC", f"-I{SOURCES}"]
+    options += [*headers(python), "-o", str(folder / "fetch_main.so")]
+    subprocess.run(["gcc", *options, f"{FOLDER}/fetch_main.c", *parts], check=True)
+
+
+def test_names_of_secrets_are_those_of_pydtrace(tmp_path, monkeypatch):
+    """The list is in C, too: random names of its words and of others."""
+    build(sys.executable, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    is_secret = importlib.import_module("fetch_main").is_secret
+    chance = random.Random(1)
+    words = [
+        *secret_names._LISTED.split(),
+        *["DB", "x1", "user", "HTTP", "Server", "count", "pass", "pw", "7", "s", "token", "größe"],
+    ]
+    for _ in range(20000):
+        picked = [chance.choice(words) for _ in range(chance.randrange(1, 4))]
+        picked = [chance.choice([str, str.upper, str.title])(each) for each in picked]
+        name = chance.choice(["", "_", "-", ".", "s_"]).join(picked) + chance.choice(["", "s", "1"])
+        assert is_secret(name) == secret_names.is_on_list(name), name
+
+
 @pytest.mark.parametrize("python", PYTHONS, ids=harness.name_of)
 def test_random_paths(python, tmp_path):
-    sources = [
-        f"{FOLDER}/fetch_main.c",
-        *(
-            f"{SOURCES}/_core_c/vm/{each}.c"
-            for each in ("fetch_program", "object_reads", "frame_reads", "value_conditions")
-        ),
-    ]
-    subprocess.run(
-        ["gcc", "-std=gnu11", "-Wall", "-Werror", "-O1", "-g", "-shared", "-fPIC", f"-I{SOURCES}"]
-        + [*headers(python), *sources, "-o", str(tmp_path / "fetch_main.so")],
-        check=True,
-    )
+    build(python, tmp_path)
     program = os.path.join(FOLDER, "programs", "random_paths.py")
     run = subprocess.run(
         [python, program, str(tmp_path), "1", str(PATHS)],

@@ -125,6 +125,16 @@ def test_free_variables_and_globals(python, program):
     assert lines(python, program, script) == [f"{10 * n} 2 7" for n in (0, 1, 2, 4)]
 
 
+def test_whole_values(python, program):
+    script = f"""{ENTRY} /local.n == 1/ {{ print(local); print(local.cart.items); }}
+        {RETURN} /local.n == 1/ {{ print(retval); }}"""
+    assert lines(python, program, script) == [
+        "cart=Cart(total=100, user='größe 1', items=[1, 2, 3], password=<redacted>), n=1, rest=('r',), more={'key': 'v'}",
+        "[1, 2, 3]",
+        "{'status': 20, 5: 'five'}",
+    ]
+
+
 def test_exceptions(python, program):
     script = """python$target::checkout:exception-raise
         { printf("%d %s %d\\n", exception.code, typename(exception), local.n); }"""

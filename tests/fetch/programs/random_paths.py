@@ -447,6 +447,7 @@ def check(made):
             is_present,
             type.__repr__(type(before)),
         )
+    fetch_main.run(encode(GIVEN, "", steps, chance.choice([REPR, REPR_WITH_SECRETS]), 300), made)
     result, most = chance.randrange(1, 7), chance.choice([1, 5, 40, 4096])
     references = sys.getrefcount(value)
     found = fetch_main.run(encode(GIVEN, "", steps, result, most), made)
@@ -494,6 +495,67 @@ def wrong_programs():
             pass
 
 
+class Account:
+    def __init__(self):
+        self.name, self.api_key = "a", "hunter2"
+
+
+class Both:
+    __slots__ = ("x", "__dict__")
+
+
+REPR, REPR_WITH_SECRETS, LOCALS = 7, 8, 5
+
+
+def shown(value, result=REPR, most=0):
+    found = fetch_main.run(encode(GIVEN, "", [], result, most), value)
+    return found[2].decode()
+
+
+def texts():
+    """Whole values: as repr() where there is one, limits, secrets."""
+    both = Both()
+    both.x, both.y = 1, 2
+    looped = [1]
+    looped.append(looped)
+    looped.append(2)
+    for value in (
+        [None, True, -7, 2.5, 1e100, "it's\n\\", b"\x00'a\xff"],
+        ((), (1,), {}, {"a": [1]}, set(), {3}, frozenset(), frozenset({3})),
+        "größe \ud800 \x7f",
+    ):
+        assert eval(shown(value)) == value, shown(value)
+    date = __import__("datetime")
+    assert shown(date.date(2026, 1, 2)) == "datetime.date(2026, 1, 2)"
+    assert shown(date.datetime(2026, 1, 2, 3, 4, 5)) == "datetime.datetime(2026, 1, 2, 3, 4, 5)"
+    wanted = {
+        "Account(name='a', api_key=<redacted>)": Account(),
+        "{'password': <redacted>, b'token': <redacted>, 'ok': 3}": {
+            "password": 1,
+            b"token": 2,
+            "ok": 3,
+        },
+        "[('cookie', <redacted>)]": [("cookie", "x")],
+        "Both(x=1, y=2)": both,
+        "[1, [1, [1, list(…), 2], 2], 2]": looped,
+        "<int of 300 bits>": 1 << 299,
+        "OwnList([1])": OwnList([1]),
+        "OwnDict({})": OwnDict(),
+        "ValueError('no', 1)": ValueError("no", 1),
+        "<function count>": count,
+        "<class Account>": Account,
+        "<object object>": object(),
+        "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …]": list(range(11)),
+        f"'{'a' * 120}'… (121 characters)": "a" * 121,
+    }
+    for text, value in wanted.items():
+        assert shown(value) == text, shown(value)
+    assert shown(Account(), REPR_WITH_SECRETS) == "Account(name='a', api_key='hunter2')"
+    assert shown(["größe"] * 5, most=20) == "['größe', 'grö…"
+    inner = [fetch_main.run(encode(LOCALS, "", [], REPR), None)[2]]
+    assert inner[0].startswith(b"both=Both(x=1, y=2), looped=[1, ["), inner
+
+
 COMPARED = {1: "__eq__", 2: "__ne__", 3: "__lt__", 4: "__le__", 5: "__gt__", 6: "__ge__"}
 
 
@@ -530,6 +592,7 @@ if not fetch_main.is_supported():
 assert locals_and_globals(5, "first", "last") == [7]
 wrong_programs()
 conditions()
+texts()
 present = paths = 0
 while paths < int(sys.argv[3]):
     made = make_any(4)

@@ -34,7 +34,7 @@ _ARRAY_HINTS = {
     "uregs": "uregs[R_RIP] is a register",
 }
 # of value_paths.py, which refuses them where they have no path
-PATH_FUNCTIONS = frozenset(["present", "typename", "length"])
+PATH_FUNCTIONS = frozenset(["present", "typename", "length", "repr"])
 MOST_PATHS = 6  # PYUSDT_PATHS_MAX
 _DISTANCE_MAX = 3  # how unlike a name may be, of those that a hint offers
 

@@ -2,6 +2,7 @@
 
 - A path becomes an argument of the event, from arg6 on: the traced process follows it
   (src/pyusdt/_core_c/vm/fetch_program.h has the form of its bytes).
+- repr(PATH) is a whole value as text, repr(local) all variables; print(PATH) prints it.
 - The type comes from the use: a string beside a string or %s, else an integer. If a use does not
   tell (a key, an assignment), a cast must.
 - `local`, `global`, `retval` and `exception` are not reserved: a name of the program takes
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
 FIRST_ARGUMENT, MOST = 6, 6  # PYUSDT_PATH_ARG, PYUSDT_PATHS_MAX
 _STEPS, _NAME = 8, 255  # PYUSDT_FETCH_STEPS, PYUSDT_FETCH_NAME
 _VERSION = 1
-_LOCAL, _GLOBAL, _GIVEN = 1, 2, 3  # enum pyusdt_fetch_root
+_LOCAL, _GLOBAL, _GIVEN, _LOCALS = 1, 2, 3, 5  # enum pyusdt_fetch_root
 _ATTRIBUTE, _INDEX, _KEY = 1, 2, 3  # enum pyusdt_fetch_op
-_INT, _STRING, _PRESENT, _TYPENAME, _LENGTH = 1, 3, 4, 5, 6  # enum pyusdt_fetch_result
+_INT, _STRING, _PRESENT, _TYPENAME, _LENGTH, _REPR = 1, 3, 4, 5, 6, 7  # enum pyusdt_fetch_result
 _ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _GIVEN}
-_FUNCTIONS = {"present": _PRESENT, "typename": _TYPENAME, "length": _LENGTH}
+_FUNCTIONS = {"present": _PRESENT, "typename": _TYPENAME, "length": _LENGTH, "repr": _REPR}
+_REPR_WITH_SECRETS, _REPR_LEAST = 8, 16
 _PROBES = ("function-entry", "function-return", "line", "exception-raise", "exception-handled")
 _GIVEN_PROBES = {
     "retval": ("function-return",),
@@ -82,8 +84,13 @@ class Path:
     def names(self) -> list[str]:
         return [self.name, *(each for _, each in self.steps if isinstance(each, str))]
 
-    def encode(self, result: int) -> bytes:
-        """The program that the traced process runs."""
+    @property
+    def is_all(self) -> bool:
+        """Whether it is all variables."""
+        return self.root == "local" and not self.name
+
+    def encode(self, result: int, most: int = _TEXT_MOST) -> bytes:
+        """The program that the traced process runs; most: bytes of a text."""
         names, rows = b"", b""
         places = []
         for text in [
@@ -96,10 +103,10 @@ class Path:
         for (operation, operand), place in zip(self.steps, places[1:], strict=True):
             number = operand if isinstance(operand, int) else 0
             rows += struct.pack("=B3xHHq", operation, *place, number)
-        root = _ROOTS[self.root]
+        root = _LOCALS if self.is_all else _ROOTS[self.root]
         size = 16 + len(rows) + len(names)
         head = struct.pack(
-            "=IBBBBHHI", size, _VERSION, root, len(self.steps), result, *places[0], _TEXT_MOST
+            "=IBBBBHHI", size, _VERSION, root, len(self.steps), result, *places[0], most
         )
         return head + rows + names
 
@@ -201,11 +208,15 @@ class _PathWriter:
         return (
             type(node) is ast.Call
             and type(node.name) is ast.Ident
-            and node.name.name in _TEXT_FUNCTIONS | {"typename"}
+            and node.name.name in _TEXT_FUNCTIONS | {"typename", "repr"}
         )
 
     def _rewrite_call(self, node: ast.Call) -> ast.Expr:
         name = node.name.name if type(node.name) is ast.Ident else ""
+        if name == "repr" and len(node.args) == 1 and self._is_all_variables(node.args[0]):
+            return self._make_result(Path(node.loc, "local", "", []), _REPR)
+        if name == "print" and len(node.args) == 1:
+            self._print_value(node)
         if name in _FUNCTIONS and len(node.args) == 1:
             path = self._find_path(node.args[0])
             if path is not None:
@@ -220,6 +231,19 @@ class _PathWriter:
             uses = self._uses_of_format(node.args[0], len(uses))
         node.args = [self.rewrite(each, use) for each, use in zip(node.args, uses)]
         return node
+
+    def _is_all_variables(self, node: ast.Expr) -> bool:
+        return type(node) is ast.Ident and node.name == "local" and self._is_root("local")
+
+    def _print_value(self, node: ast.Call) -> None:
+        """print(PATH) becomes printf("%s\\n", repr(PATH))."""
+        assert type(node.name) is ast.Ident
+        argument = node.args[0]
+        if not self._is_all_variables(argument) and self._find_path(argument) is None:
+            return
+        node.name.name = "printf"
+        called = ast.Call(node.loc, ast.Ident(node.loc, "repr"), None, [argument])
+        node.args = [ast.StrLit(node.loc, b"%s\n"), called]
 
     def _uses_of_format(self, literal: ast.StrLit, count: int) -> list[str | None]:
         found: list[str | None] = [None]
@@ -240,7 +264,7 @@ class _PathWriter:
         if type(node) is ast.Call and type(node.name) is ast.Ident and len(node.args) == 1:
             path, result = self._find_path(node.args[0]), _FUNCTIONS.get(node.name.name, 0)
             shown = f"{node.name.name}({path})"
-        if path is None or not result:
+        if path is None or not result or result == _REPR:
             return None
         return path.encode(result), shown, result in (_STRING, _TYPENAME)
 
@@ -308,8 +332,12 @@ class _PathWriter:
 
     def _make_result(self, path: Path, result: int) -> ast.Expr:
         self._check(path)
-        number = FIRST_ARGUMENT + self._names.add_path(path.loc, path.encode(result))
-        if result in (_STRING, _TYPENAME):
+        most = _TEXT_MOST
+        if result == _REPR:  # one that strsize truncated would not be marked
+            most = max(min(most, int(self._names.options.get("strsize", 256)) - 1), _REPR_LEAST)
+            result = _REPR_WITH_SECRETS if self._names.options.get("secrets") else _REPR
+        number = FIRST_ARGUMENT + self._names.add_path(path.loc, path.encode(result, most))
+        if result in (_STRING, _TYPENAME, _REPR, _REPR_WITH_SECRETS):
             return make_string_argument(path.loc, number)
         return make_raw_argument(path.loc, number, t.INT64)
 

@@ -3,8 +3,9 @@
 #include "_core_c/vm/fetch_program.h"
 
 #include "_core_c/vm/frame_reads.h"
+#include "_core_c/vm/secret_names.h"
+#include "_core_c/vm/value_text.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,34 +33,18 @@ int pyusdt_fetch_is_supported(void)
 
 uint32_t pyusdt_fetch_text_size(const struct pyusdt_fetch_program *program)
 {
-    return program->result == PYUSDT_FETCH_STRING || program->result == PYUSDT_FETCH_TYPENAME
-               ? program->most
-               : 0;
+    switch (program->result) {
+    case PYUSDT_FETCH_STRING:
+    case PYUSDT_FETCH_TYPENAME:
+    case PYUSDT_FETCH_REPR:
+    case PYUSDT_FETCH_REPR_WITH_SECRETS:
+        return program->most;
+    default:
+        return 0;
+    }
 }
 
 /* ---- loading ---- */
-
-/* Whether PYUSDT_REDACT, patterns with commas or blanks between them, has this name. */
-static int is_forbidden(const char *name, size_t length)
-{
-    const char *at = getenv("PYUSDT_REDACT");
-    char pattern[PYUSDT_FETCH_NAME + 1], text[PYUSDT_FETCH_NAME + 1];
-
-    memcpy(text, name, length);
-    text[length] = '\0';
-    while (at != NULL && *(at += strspn(at, ", \t\n")) != '\0') {
-        size_t size = strcspn(at, ", \t\n");
-
-        if (size >= sizeof pattern)
-            return 1; /* in doubt */
-        memcpy(pattern, at, size);
-        pattern[size] = '\0';
-        if (fnmatch(pattern, text, FNM_CASEFOLD) == 0)
-            return 1;
-        at += size;
-    }
-    return 0;
-}
 
 struct names {
     const char *bytes;
@@ -74,7 +59,7 @@ static PyObject *load_name(const struct names *names, uint16_t at, uint16_t leng
     if (length == 0 || length > PYUSDT_FETCH_NAME || at > names->size ||
         length > names->size - at || memchr(names->bytes + at, '\0', length) != NULL)
         return NULL;
-    if (is_forbidden(names->bytes + at, length)) {
+    if (pyusdt_is_forbidden(names->bytes + at, length)) {
         *forbidden = 1;
         return NULL;
     }
@@ -115,10 +100,32 @@ static const char *load_steps(struct pyusdt_fetch_program *program,
     return NULL;
 }
 
+static int is_repr(enum pyusdt_fetch_result result)
+{
+    return result == PYUSDT_FETCH_REPR || result == PYUSDT_FETCH_REPR_WITH_SECRETS;
+}
+
+/* NULL: they go together. */
+static const char *check_kinds(const struct pyusdt_fetch_program *program)
+{
+    if (program->root < PYUSDT_FETCH_LOCAL || program->root > PYUSDT_FETCH_LOCALS ||
+        program->root == PYUSDT_FETCH_NO_ROOT)
+        return "an unknown root";
+    if (program->result < PYUSDT_FETCH_INT || program->result > PYUSDT_FETCH_REPR_WITH_SECRETS)
+        return "an unknown result";
+    if (program->root == PYUSDT_FETCH_LOCALS && (program->nsteps != 0 || !is_repr(program->result)))
+        return "all variables are only a text";
+    if (program->most > PYUSDT_FETCH_TEXT ||
+        (is_repr(program->result) && program->most < PYUSDT_FETCH_REPR_LEAST))
+        return "a text of more bytes than are allowed, or of too few";
+    return NULL;
+}
+
 static const char *load(struct pyusdt_fetch_program *program, const struct pyusdt_fetch_head *head,
                         const char *bytes)
 {
     size_t steps = sizeof *head + head->steps * sizeof(struct pyusdt_fetch_step);
+    const char *wrong;
     struct names names;
     int forbidden = 0;
 
@@ -129,13 +136,10 @@ static const char *load(struct pyusdt_fetch_program *program, const struct pyusd
     program->result = (enum pyusdt_fetch_result)head->result;
     program->nsteps = head->steps;
     program->most = head->most == 0 ? PYUSDT_FETCH_TEXT : head->most;
-    if (head->root < PYUSDT_FETCH_LOCAL || head->root > PYUSDT_FETCH_GIVEN)
-        return "an unknown root";
-    if (head->result < PYUSDT_FETCH_INT || head->result > PYUSDT_FETCH_LENGTH)
-        return "an unknown result";
-    if (program->most > PYUSDT_FETCH_TEXT)
-        return "a text of more bytes than are allowed";
-    if (head->root != PYUSDT_FETCH_GIVEN) {
+    wrong = check_kinds(program);
+    if (wrong != NULL)
+        return wrong;
+    if (head->root == PYUSDT_FETCH_LOCAL || head->root == PYUSDT_FETCH_GLOBAL) {
         program->name = load_name(&names, head->name, head->name_length, &forbidden);
         if (program->name == NULL)
             return forbidden ? FORBIDDEN : "a root without a name";
@@ -285,6 +289,12 @@ static void put_result(const struct pyusdt_fetch_program *program, PyObject *val
             put_bytes(PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value), program->most,
                       text, out);
         break;
+    case PYUSDT_FETCH_REPR:
+    case PYUSDT_FETCH_REPR_WITH_SECRETS:
+        out->present = 1;
+        out->length = pyusdt_write_value(value, program->result == PYUSDT_FETCH_REPR_WITH_SECRETS,
+                                         text, program->most);
+        break;
     case PYUSDT_FETCH_PRESENT:
         out->present = 1;
         out->number = 1;
@@ -302,6 +312,12 @@ void pyusdt_fetch_run(const struct pyusdt_fetch_program *program, PyObject *give
     PyObject *value = given;
 
     memset(out, 0, sizeof *out);
+    if (program->root == PYUSDT_FETCH_LOCALS) {
+        out->present = 1;
+        out->length = pyusdt_write_locals(program->result == PYUSDT_FETCH_REPR_WITH_SECRETS, text,
+                                          program->most);
+        return;
+    }
     if (program->root == PYUSDT_FETCH_LOCAL)
         value = pyusdt_read_local(program->name);
     else if (program->root == PYUSDT_FETCH_GLOBAL)

@@ -19,11 +19,14 @@
 #define PYUSDT_FETCH_STEPS 8    /* behind the root */
 #define PYUSDT_FETCH_NAME 255u  /* bytes of a name */
 #define PYUSDT_FETCH_TEXT 4096u /* bytes of a text at most */
+#define PYUSDT_FETCH_REPR_LEAST 16u
 
 enum pyusdt_fetch_root {
     PYUSDT_FETCH_LOCAL = 1, /* a variable of the frame, by name */
     PYUSDT_FETCH_GLOBAL,    /* a name of its module */
     PYUSDT_FETCH_GIVEN,     /* the object that the event is about: retval, exception */
+    PYUSDT_FETCH_NO_ROOT,   /* conditions (value_conditions.h) */
+    PYUSDT_FETCH_LOCALS,    /* all variables of the frame, as a text */
 };
 
 enum pyusdt_fetch_op {
@@ -39,6 +42,8 @@ enum pyusdt_fetch_result {
     PYUSDT_FETCH_PRESENT,
     PYUSDT_FETCH_TYPENAME,
     PYUSDT_FETCH_LENGTH,
+    PYUSDT_FETCH_REPR, /* value_text.h */
+    PYUSDT_FETCH_REPR_WITH_SECRETS,
 };
 
 /* As a tracer sends it, in the machine's byte order: this head, `steps` steps, then the names. A

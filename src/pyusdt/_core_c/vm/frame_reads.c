@@ -124,6 +124,19 @@ PyObject *pyusdt_read_local(PyObject *name)
     return NULL;
 }
 
+void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
+{
+    frame_type *frame = current_frame();
+    PyCodeObject *code = frame != NULL ? frame_code(frame) : NULL;
+
+    for (int i = 0; code != NULL && i < code->co_nlocalsplus; i++) {
+        PyObject *value = read_variable(frame, code, i);
+
+        if (value != NULL && !visit(arg, PyTuple_GET_ITEM(code->co_localsplusnames, i), value))
+            return;
+    }
+}
+
 #else
 
 #include <frameobject.h>
@@ -170,6 +183,29 @@ PyObject *pyusdt_read_local(PyObject *name)
     slots += PyTuple_GET_SIZE(code->co_cellvars);
     at = find_name(code->co_freevars, name);
     return at >= 0 ? read_cell(slots[at]) : NULL;
+}
+
+static int visit_names(PyObject *names, PyObject **skipped, pyusdt_visitor visit, void *arg)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), *value = NULL;
+
+        if (skipped == NULL || find_name(*skipped, name) < 0)
+            value = pyusdt_read_local(name);
+        if (value != NULL && !visit(arg, name, value))
+            return 0;
+    }
+    return 1;
+}
+
+void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
+{
+    frame_type *frame = current_frame();
+    PyCodeObject *code = frame != NULL ? frame->f_code : NULL;
+
+    if (code != NULL && visit_names(code->co_varnames, NULL, visit, arg) &&
+        visit_names(code->co_cellvars, &code->co_varnames, visit, arg))
+        visit_names(code->co_freevars, NULL, visit, arg);
 }
 
 #endif

@@ -17,6 +17,9 @@
 /* An argument, a local variable, or one of an outer function. */
 PyObject *pyusdt_read_local(PyObject *name);
 
+/* All that have a value, arguments first. */
+void pyusdt_visit_locals(pyusdt_visitor visit, void *arg);
+
 /* A name of its module. */
 PyObject *pyusdt_read_global(PyObject *name);
 

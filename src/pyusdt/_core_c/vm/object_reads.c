@@ -53,7 +53,9 @@ struct table {
     unsigned index_bytes; /* of an index */
     unsigned entry_words; /* of an entry: {hash, key, value}, or without the hash */
     Py_ssize_t nentries;
-    PyObject **values; /* of an instance, or NULL: in the entries */
+    PyObject **values;    /* of an instance, or NULL: in the entries */
+    const uint8_t *order; /* in which they were set, or NULL: that of the entries */
+    Py_ssize_t nordered;
 };
 
 #if PY_VERSION_HEX < 0x030b0000
@@ -100,11 +102,23 @@ static struct table make_table(PyDictKeysObject *keys, PyObject **values)
                           .values = values};
 }
 
+/* values: of an instance, or NULL. */
+static struct table make_split_table(PyDictKeysObject *keys, PyDictValues *values)
+{
+    struct table table = make_table(keys, values != NULL ? values->values : NULL);
+
+#if PY_VERSION_HEX >= 0x030d0000 /* from here on a class sets the keys before the instance does */
+    if (values != NULL) {
+        table.order = (const uint8_t *)&values->values[values->capacity];
+        table.nordered = values->size;
+    }
+#endif
+    return table;
+}
+
 static struct table dict_table(PyObject *dict)
 {
-    PyDictValues *values = ((PyDictObject *)dict)->ma_values;
-
-    return make_table(((PyDictObject *)dict)->ma_keys, values != NULL ? values->values : NULL);
+    return make_split_table(((PyDictObject *)dict)->ma_keys, ((PyDictObject *)dict)->ma_values);
 }
 
 #endif
@@ -248,15 +262,14 @@ static PyObject *own_dict(PyObject *object, PyTypeObject *type)
 
 #if PY_VERSION_HEX >= 0x030b0000
 
-static PyObject *find_in_values(PyTypeObject *type, PyDictValues *values, PyObject *name)
+static int values_table(PyTypeObject *type, PyDictValues *values, struct table *table)
 {
     PyDictKeysObject *keys = ((PyHeapTypeObject *)type)->ht_cached_keys;
-    struct table table;
 
     if (keys == NULL || keys->dk_kind == DICT_KEYS_GENERAL)
-        return NULL;
-    table = make_table(keys, values->values);
-    return find(&table, &(struct wanted_key){.hash = ((PyASCIIObject *)name)->hash, .text = name});
+        return 0;
+    *table = make_split_table(keys, values);
+    return 1;
 }
 
 /* Of an instance whose dict CPython manages: its values if they are there, else *dict. */
@@ -285,8 +298,8 @@ static PyDictValues *managed_values(PyObject *object, PyTypeObject *type, PyObje
 
 #endif
 
-/* What an instance itself has by a name. */
-static PyObject *find_in_instance(PyObject *object, PyObject *name)
+/* Where an instance keeps its attributes: 0: nowhere, 1: *table is it. */
+static int instance_table(PyObject *object, struct table *table)
 {
     PyTypeObject *type = Py_TYPE(object);
     PyObject *dict = NULL;
@@ -296,11 +309,25 @@ static PyObject *find_in_instance(PyObject *object, PyObject *name)
         PyDictValues *values = managed_values(object, type, &dict);
 
         if (values != NULL)
-            return find_in_values(type, values, name);
+            return values_table(type, values, table);
     } else
 #endif
         dict = own_dict(object, type);
-    return dict != NULL && PyDict_Check(dict) ? find_text(dict, name) : NULL;
+    if (dict == NULL || !PyDict_Check(dict))
+        return 0;
+    *table = dict_table(dict);
+    return 1;
+}
+
+/* What an instance itself has by a name. */
+static PyObject *find_in_instance(PyObject *object, PyObject *name)
+{
+    struct table table;
+
+    return instance_table(object, &table)
+               ? find(&table,
+                      &(struct wanted_key){.hash = ((PyASCIIObject *)name)->hash, .text = name})
+               : NULL;
 }
 
 /* The value of a slot: a member of objects that this object has, too. */
@@ -367,6 +394,62 @@ PyObject *pyusdt_read_attribute(PyObject *object, PyObject *name)
     if (Py_TYPE(of_type)->tp_descr_get == NULL && Py_TYPE(of_type)->tp_descr_set == NULL)
         return of_type;
     return read_of_exception(object, of_type, name);
+}
+
+/* ---- all of them ---- */
+
+static int visit_table(const struct table *table, pyusdt_visitor visit, void *arg)
+{
+    Py_ssize_t n = table->order != NULL ? table->nordered : table->nentries;
+
+    for (Py_ssize_t i = 0; i < n && i < PYUSDT_READ_VISITS; i++) {
+        Py_ssize_t at = table->order != NULL ? table->order[i] : i;
+        PyObject *key = at < table->nentries ? entry_key(table, at) : NULL;
+        PyObject *value = key != NULL ? entry_value(table, at) : NULL;
+
+        if (key != NULL && value != NULL && !visit(arg, key, value))
+            return 0;
+    }
+    return 1;
+}
+
+/* Of a class with __slots__ its own ones; their names are those of the descriptors in its dict. */
+static int visit_slots(PyObject *object, PyTypeObject *type, pyusdt_visitor visit, void *arg)
+{
+    PyObject *key, *descriptor, *dict = type->tp_dict;
+    Py_ssize_t at = 0;
+
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_members == NULL || dict == NULL)
+        return 1;
+    for (int left = PYUSDT_READ_VISITS; left > 0 && PyDict_Next(dict, &at, &key, &descriptor);
+         left--) {
+        PyObject *value =
+            Py_IS_TYPE(descriptor, &PyMemberDescr_Type) ? read_slot(object, descriptor) : NULL;
+
+        if (value != NULL && PyDescr_TYPE(descriptor) == type && !visit(arg, key, value))
+            return 0;
+    }
+    return 1;
+}
+
+void pyusdt_visit_attributes(PyObject *object, pyusdt_visitor visit, void *arg)
+{
+    PyObject *mro = Py_TYPE(object)->tp_mro;
+    struct table table;
+
+    for (Py_ssize_t i = 0; mro != NULL && PyTuple_Check(mro) && i < PyTuple_GET_SIZE(mro); i++)
+        if (PyType_Check(PyTuple_GET_ITEM(mro, i)) &&
+            !visit_slots(object, (PyTypeObject *)PyTuple_GET_ITEM(mro, i), visit, arg))
+            return;
+    if (instance_table(object, &table))
+        visit_table(&table, visit, arg);
+}
+
+void pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg)
+{
+    struct table table = dict_table(dict);
+
+    visit_table(&table, visit, arg);
 }
 
 /* ---- items and keys ---- */

@@ -22,6 +22,8 @@
 #define PYUSDT_READS_OBJECTS 0
 #endif
 
+#define PYUSDT_READ_VISITS 4096 /* entries of a dict that are looked at */
+
 #pragma GCC visibility push(hidden)
 
 #if PYUSDT_READS_OBJECTS
@@ -29,6 +31,15 @@
 /* The raw value of an instance, or the plain value of its class. name: an interned text with its
  * hash; also below. A property is none. */
 PyObject *pyusdt_read_attribute(PyObject *object, PyObject *name);
+
+/* 0: enough. */
+typedef int (*pyusdt_visitor)(void *arg, PyObject *name, PyObject *value);
+
+/* The values that an instance stores: in slots, then in its dict or in the place of one. */
+void pyusdt_visit_attributes(PyObject *object, pyusdt_visitor visit, void *arg);
+
+/* The keys and values of a dict. */
+void pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg);
 
 /* Of a list or a tuple, from the end if negative; of a dict the value of an int. */
 PyObject *pyusdt_read_index(PyObject *object, int64_t number);

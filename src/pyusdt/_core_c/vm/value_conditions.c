@@ -12,7 +12,7 @@ int pyusdt_conditions_are(const void *bytes, size_t size)
     if (size < sizeof head)
         return 0;
     memcpy(&head, bytes, sizeof head);
-    return head.root == PYUSDT_CONDITIONS_ROOT;
+    return head.root == PYUSDT_FETCH_NO_ROOT;
 }
 
 static int is_valid(const struct pyusdt_condition_row *row, size_t texts, unsigned npaths)

@@ -17,7 +17,6 @@
 
 #define PYUSDT_CONDITIONS 16u
 #define PYUSDT_CONDITION_TEXT 64u /* bytes of a constant */
-#define PYUSDT_CONDITIONS_ROOT 4  /* where a path has its root */
 
 enum pyusdt_condition_op {
     PYUSDT_CONDITION_EQUAL = 1, /* of numbers and texts, as the next */

@@ -1,0 +1,487 @@
+/* See value_text.h. */
+#define PY_SSIZE_T_CLEAN
+#include "_core_c/vm/value_text.h"
+
+#if PYUSDT_READS_OBJECTS
+
+#define _PY_DATETIME_IMPL /* its structures only */
+#include <datetime.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "_core_c/vm/frame_reads.h"
+#include "_core_c/vm/secret_names.h"
+
+#define CUT "…"
+
+struct writer {
+    char *text;
+    uint32_t size, room; /* what is written; the most, without the mark of a cut */
+    int is_full, with_secrets, depth;
+};
+
+static void write_value(struct writer *writer, PyObject *value);
+
+/* ---- bytes ---- */
+
+static void put(struct writer *writer, const char *bytes, size_t size)
+{
+    if (writer->is_full || size > writer->room - writer->size) {
+        writer->is_full = 1;
+        return;
+    }
+    memcpy(writer->text + writer->size, bytes, size);
+    writer->size += (uint32_t)size;
+}
+
+static void put_string(struct writer *writer, const char *string)
+{
+    put(writer, string, strlen(string));
+}
+
+static void put_number(struct writer *writer, const char *format, long long number)
+{
+    char text[64];
+
+    put(writer, text, (size_t)snprintf(text, sizeof text, format, number));
+}
+
+static void put_utf8(struct writer *writer, Py_UCS4 c)
+{
+    char bytes[4];
+    size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    if (size == 1)
+        bytes[0] = (char)c;
+    for (size_t i = size - 1; size > 1 && i > 0; i--, c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    if (size > 1)
+        bytes[0] = (char)((0xf00u >> size & 0xff) | c);
+    put(writer, bytes, size);
+}
+
+/* A character between quotes, as repr() has it. */
+static void put_quoted(struct writer *writer, Py_UCS4 c, Py_UCS4 limit)
+{
+    if (c == '\'' || c == '\\') {
+        put_string(writer, c == '\\' ? "\\\\" : "\\'");
+    } else if (c == '\n' || c == '\r' || c == '\t') {
+        put_string(writer, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
+    } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c >= limit) {
+        put_number(writer, c < 0x100 ? "\\x%02llx" : "\\u%04llx", c);
+    } else if (c >= 0xd800 && c < 0xe000) {
+        put_number(writer, "\\u%04llx", c);
+    } else {
+        put_utf8(writer, c);
+    }
+}
+
+static void put_rest(struct writer *writer, Py_ssize_t length, const char *unit)
+{
+    if (length <= PYUSDT_TEXT_CHARACTERS)
+        return;
+    put_number(writer, CUT " (%lld ", length);
+    put_string(writer, unit);
+    put_string(writer, ")");
+}
+
+static Py_ssize_t shown(Py_ssize_t length, Py_ssize_t most)
+{
+    return length < most ? length : most;
+}
+
+static void write_str(struct writer *writer, PyObject *value)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(value);
+
+    put_string(writer, "'");
+    for (Py_ssize_t i = 0; i < shown(length, PYUSDT_TEXT_CHARACTERS); i++)
+        put_quoted(writer, PyUnicode_READ_CHAR(value, i), 0x110000);
+    put_string(writer, "'");
+    put_rest(writer, length, "characters");
+}
+
+static void write_bytes(struct writer *writer, PyObject *value)
+{
+    Py_ssize_t length = PyBytes_GET_SIZE(value);
+
+    put_string(writer, "b'");
+    for (Py_ssize_t i = 0; i < shown(length, PYUSDT_TEXT_CHARACTERS); i++)
+        put_quoted(writer, (unsigned char)PyBytes_AS_STRING(value)[i], 0x7f);
+    put_string(writer, "'");
+    put_rest(writer, length, "bytes");
+}
+
+static void put_name(struct writer *writer, PyObject *name)
+{
+    for (Py_ssize_t i = 0; i < shown(PyUnicode_GET_LENGTH(name), PYUSDT_TEXT_CHARACTERS); i++) {
+        Py_UCS4 c = PyUnicode_READ_CHAR(name, i);
+
+        put_utf8(writer,
+                 c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xe000) ? '?' : c);
+    }
+}
+
+/* ---- numbers ---- */
+
+static void write_int(struct writer *writer, PyObject *value)
+{
+    int64_t number;
+
+    if (pyusdt_read_int(value, &number))
+        put_number(writer, "%lld", number);
+    else
+        put_number(writer, "<int of %lld bits>", (long long)_PyLong_NumBits(value));
+}
+
+/* Its text is made in memory that the collector does not look at. */
+static void write_float(struct writer *writer, PyObject *value)
+{
+    char *text = PyOS_double_to_string(PyFloat_AS_DOUBLE(value), 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+
+    if (text == NULL)
+        PyErr_Clear();
+    put_string(writer, text != NULL ? text : "<float>");
+    PyMem_Free(text);
+}
+
+/* ---- names ---- */
+
+/* Whether what has this name is not shown. */
+static int is_hidden(const struct writer *writer, PyObject *name)
+{
+    char bytes[PYUSDT_SECRET_NAME + 1];
+    struct writer copy = {.text = bytes, .room = sizeof bytes - 1};
+
+    if (PyBytes_CheckExact(name))
+        put(&copy, PyBytes_AS_STRING(name),
+            (size_t)shown(PyBytes_GET_SIZE(name), PYUSDT_SECRET_NAME));
+    else if (PyUnicode_Check(name) && PyUnicode_IS_READY(name))
+        put_name(&copy, name);
+    else
+        return 0;
+    bytes[copy.size] = '\0';
+    return pyusdt_is_forbidden(bytes, copy.size) ||
+           (!writer->with_secrets && pyusdt_is_secret(bytes, copy.size));
+}
+
+static void write_named(struct writer *writer, PyObject *name, PyObject *value)
+{
+    if (is_hidden(writer, name))
+        put_string(writer, "<redacted>");
+    else
+        write_value(writer, value);
+}
+
+/* Without its module, as __qualname__ would need more. */
+static const char *type_name(PyTypeObject *type)
+{
+    const char *dot = strrchr(type->tp_name, '.');
+
+    return dot != NULL ? dot + 1 : type->tp_name;
+}
+
+/* ---- containers ---- */
+
+struct list {
+    struct writer *writer;
+    Py_ssize_t n;
+    int is_started; /* something is before the first */
+};
+
+/* 0: there is no room for one more item. */
+static int begin_item(struct list *list)
+{
+    if (list->is_started)
+        put_string(list->writer, ", ");
+    list->is_started = 1;
+    if (list->n++ == PYUSDT_TEXT_ITEMS)
+        put_string(list->writer, CUT);
+    return list->n <= PYUSDT_TEXT_ITEMS && !list->writer->is_full;
+}
+
+static int write_pair(void *arg, PyObject *key, PyObject *value)
+{
+    struct list *list = arg;
+
+    if (!begin_item(list))
+        return 0;
+    write_value(list->writer, key);
+    put_string(list->writer, ": ");
+    write_named(list->writer, key, value);
+    return 1;
+}
+
+static int write_attribute(void *arg, PyObject *name, PyObject *value)
+{
+    struct list *list = arg;
+
+    if (!PyUnicode_Check(name))
+        return 1;
+    if (!begin_item(list))
+        return 0;
+    put_name(list->writer, name);
+    put_string(list->writer, "=");
+    write_named(list->writer, name, value);
+    return 1;
+}
+
+static void write_dict(struct writer *writer, PyObject *value)
+{
+    struct list list = {.writer = writer};
+
+    put_string(writer, "{");
+    pyusdt_visit_items(value, write_pair, &list);
+    put_string(writer, "}");
+}
+
+/* Headers and environments are often lists of (name, value). */
+static void write_items(struct writer *writer, PyObject *const *items, Py_ssize_t n)
+{
+    struct list list = {.writer = writer};
+
+    for (Py_ssize_t i = 0; i < n && items[i] != NULL && begin_item(&list); i++) {
+        if (n == 2 && i == 1)
+            write_named(writer, items[0], items[1]);
+        else
+            write_value(writer, items[i]);
+    }
+}
+
+static void write_set(struct writer *writer, PyObject *value)
+{
+    PySetObject *set = (PySetObject *)value;
+    struct list list = {.writer = writer};
+
+    if (set->used == 0) {
+        put_string(writer, PyFrozenSet_Check(value) ? "frozenset()" : "set()");
+        return;
+    }
+    put_string(writer, PyFrozenSet_Check(value) ? "frozenset({" : "{");
+    for (Py_ssize_t i = 0, seen = 0; i <= set->mask && seen < set->used && i < PYUSDT_READ_VISITS;
+         i++) {
+        if (set->table[i].key == NULL || set->table[i].hash == -1)
+            continue; /* free, or was in use */
+        seen++;
+        if (!begin_item(&list))
+            break;
+        write_value(writer, set->table[i].key);
+    }
+    put_string(writer, PyFrozenSet_Check(value) ? "})" : "}");
+}
+
+static void write_sequence(struct writer *writer, PyObject *value)
+{
+    Py_ssize_t n = Py_SIZE(value);
+
+    if (PyList_Check(value)) {
+        put_string(writer, "[");
+        write_items(writer, ((PyListObject *)value)->ob_item, n);
+        put_string(writer, "]");
+        return;
+    }
+    put_string(writer, "(");
+    write_items(writer, ((PyTupleObject *)value)->ob_item, n);
+    put_string(writer, n == 1 ? ",)" : ")");
+}
+
+/* ---- objects ---- */
+
+/* Types that no program can make another of. */
+static int is_of_python(PyTypeObject *type)
+{
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE;
+}
+
+static int is_type_of_c(PyTypeObject *type, const char *name)
+{
+    return is_of_python(type) && strcmp(type->tp_name, name) == 0;
+}
+
+static int write_date(struct writer *writer, PyObject *value)
+{
+    char text[64];
+    int n;
+
+    if (is_type_of_c(Py_TYPE(value), "datetime.date"))
+        n = snprintf(text, sizeof text, "datetime.date(%d, %d, %d)", PyDateTime_GET_YEAR(value),
+                     PyDateTime_GET_MONTH(value), PyDateTime_GET_DAY(value));
+    else if (is_type_of_c(Py_TYPE(value), "datetime.datetime"))
+        n = snprintf(text, sizeof text, "datetime.datetime(%d, %d, %d, %d, %d, %d)",
+                     PyDateTime_GET_YEAR(value), PyDateTime_GET_MONTH(value),
+                     PyDateTime_GET_DAY(value), PyDateTime_DATE_GET_HOUR(value),
+                     PyDateTime_DATE_GET_MINUTE(value), PyDateTime_DATE_GET_SECOND(value));
+    else
+        return 0;
+    put(writer, text, (size_t)n);
+    return 1;
+}
+
+static void write_exception(struct writer *writer, PyObject *value, struct list *list)
+{
+    PyObject *args = ((PyBaseExceptionObject *)value)->args;
+
+    if (args == NULL || !PyTuple_Check(args))
+        return;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args) && begin_item(list); i++)
+        write_value(writer, PyTuple_GET_ITEM(args, i));
+}
+
+static void write_base(struct writer *writer, PyObject *value, struct list *list)
+{
+    put_string(writer, type_name(Py_TYPE(value)));
+    put_string(writer, "(");
+    if (PyExceptionInstance_Check(value))
+        write_exception(writer, value, list);
+}
+
+static int names_itself(PyObject *value)
+{
+    return PyType_Check(value) || PyFunction_Check(value) || PyModule_Check(value) ||
+           PyCFunction_Check(value) || PyMethod_Check(value);
+}
+
+static void write_named_thing(struct writer *writer, PyObject *value)
+{
+    put_string(writer, "<");
+    put_string(writer, PyType_Check(value) ? "class" : type_name(Py_TYPE(value)));
+    put_string(writer, " ");
+    if (PyType_Check(value))
+        put_string(writer, type_name((PyTypeObject *)value));
+    else if (PyFunction_Check(value) && PyUnicode_Check(((PyFunctionObject *)value)->func_qualname))
+        put_name(writer, ((PyFunctionObject *)value)->func_qualname);
+    else if (PyCFunction_Check(value))
+        put_string(writer, ((PyCFunctionObject *)value)->m_ml->ml_name);
+    else
+        put_string(writer, "object");
+    put_string(writer, ">");
+}
+
+static void write_object(struct writer *writer, PyObject *value)
+{
+    struct list list = {.writer = writer};
+    uint32_t before = writer->size;
+
+    if (names_itself(value)) {
+        write_named_thing(writer, value);
+        return;
+    }
+    write_base(writer, value, &list);
+    pyusdt_visit_attributes(value, write_attribute, &list);
+    put_string(writer, ")");
+    if (list.n != 0 || writer->is_full || PyExceptionInstance_Check(value))
+        return;
+    writer->size = before;
+    put_string(writer, "<");
+    put_string(writer, Py_TYPE(value)->tp_name);
+    put_string(writer, " object>");
+}
+
+/* ---- any value ---- */
+
+/* 0: it has no values in it. */
+static int write_container(struct writer *writer, PyObject *value)
+{
+    if (PyDict_Check(value))
+        write_dict(writer, value);
+    else if (PyList_Check(value) || PyTuple_Check(value))
+        write_sequence(writer, value);
+    else if (PyAnySet_Check(value))
+        write_set(writer, value);
+    else
+        return 0;
+    return 1;
+}
+
+static int write_scalar(struct writer *writer, PyObject *value)
+{
+    if (value == Py_None || value == Py_True || value == Py_False)
+        put_string(writer, value == Py_None ? "None" : value == Py_True ? "True" : "False");
+    else if (PyLong_Check(value))
+        write_int(writer, value);
+    else if (PyFloat_Check(value))
+        write_float(writer, value);
+    else if (PyUnicode_Check(value) && PyUnicode_IS_READY(value))
+        write_str(writer, value);
+    else if (PyBytes_Check(value))
+        write_bytes(writer, value);
+    else
+        return write_date(writer, value);
+    return 1;
+}
+
+/* A subclass of a builtin type is Name(value). */
+static int write_builtin(struct writer *writer, PyObject *value)
+{
+    uint32_t before = writer->size;
+    int is_own = !is_of_python(Py_TYPE(value)), found;
+
+    if (is_own) {
+        put_string(writer, type_name(Py_TYPE(value)));
+        put_string(writer, "(");
+    }
+    found = write_scalar(writer, value) || write_container(writer, value);
+    if (!found)
+        writer->size = before;
+    else if (is_own)
+        put_string(writer, ")");
+    return found;
+}
+
+static void write_deepest(struct writer *writer, PyObject *value)
+{
+    if (is_of_python(Py_TYPE(value)) && write_scalar(writer, value))
+        return;
+    put_string(writer, type_name(Py_TYPE(value)));
+    put_string(writer, "(" CUT ")");
+}
+
+static void write_value(struct writer *writer, PyObject *value)
+{
+    if (writer->is_full)
+        return;
+    if (writer->depth == PYUSDT_TEXT_DEPTH) {
+        write_deepest(writer, value);
+        return;
+    }
+    writer->depth++;
+    if (!write_builtin(writer, value))
+        write_object(writer, value);
+    writer->depth--;
+}
+
+static struct writer begin(int with_secrets, char *text, uint32_t room)
+{
+    return (struct writer){
+        .text = text, .room = room - (uint32_t)strlen(CUT), .with_secrets = with_secrets};
+}
+
+static uint32_t end(struct writer *writer)
+{
+    if (writer->is_full) {
+        memcpy(writer->text + writer->size, CUT, strlen(CUT));
+        writer->size += (uint32_t)strlen(CUT);
+    }
+    return writer->size;
+}
+
+uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room)
+{
+    struct writer writer = begin(with_secrets, text, room);
+
+    write_value(&writer, value);
+    return end(&writer);
+}
+
+uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room)
+{
+    struct writer writer = begin(with_secrets, text, room);
+    struct list list = {.writer = &writer};
+
+    pyusdt_visit_locals(write_attribute, &list);
+    return end(&writer);
+}
+
+#else
+typedef int pyusdt_no_value_text; /* a file has to have something in it */
+#endif

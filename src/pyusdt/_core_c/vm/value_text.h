@@ -1,0 +1,30 @@
+/*
+ * A whole value as text, much as repr() has it, without the program's code (object_reads.h).
+ *
+ * - Limited: levels, items, characters of a text, bytes of all. "…" is where something was cut.
+ * - A value with the name of a secret (secret_names.h) is <redacted>.
+ */
+#ifndef PYUSDT_CORE_VALUE_TEXT_H
+#define PYUSDT_CORE_VALUE_TEXT_H
+
+#include "_core_c/vm/object_reads.h"
+
+#define PYUSDT_TEXT_DEPTH 3 /* levels of values in values */
+#define PYUSDT_TEXT_ITEMS 10
+#define PYUSDT_TEXT_CHARACTERS 120
+
+#pragma GCC visibility push(hidden)
+
+#if PYUSDT_READS_OBJECTS
+
+/* The bytes of the text, at most `room` of at least 16; with_secrets: only PYUSDT_REDACT hides. */
+uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room);
+
+/* The same of all variables of the function that runs: `name=value, …`. */
+uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room);
+
+#endif
+
+#pragma GCC visibility pop
+
+#endif
