@@ -8,7 +8,7 @@ A block's language says what it is, with the comment before it (`<!-- root -->`)
                 8471 to 8499 are replaced by free ones, since another checkout's tests may run.
                 With "rabbitmq": runs as root beside a RabbitMQ of its own (rabbitmq.py).
     python      a whole program
-                With "test": a module of tests, which pytest runs
+                With "test": a module of tests, which pytest runs. With "syntax": it runs for too long, and is compiled
     py          a signature or example that docs/make_api.py took from the code
     d           a D script that compiles; with "error": one that does not, and `text` is the message; docs/make_errors.py ran it
     erlang      an escript, or what its main/1 does, in a node that has the application on its path
@@ -144,6 +144,10 @@ def check_python(block: Block, path: str) -> None:
     assert run.status == 0, run
 
 
+def check_python_syntax(block: Block, path: str) -> None:
+    compile(block.text, block.page, "exec")
+
+
 def check_python_test(block: Block, path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         module = os.path.join(folder, "test_example.py")
@@ -227,6 +231,7 @@ CHECKS = {
     "console rabbitmq": check_rabbitmq,
     "python": check_python,
     "python test": check_python_test,
+    "python syntax": check_python_syntax,
     "py": check_generated,
     "d": check_d,
     "d error": check_error,
