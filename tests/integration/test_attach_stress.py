@@ -10,13 +10,28 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 
 import pytest
 
+from pydtrace import _tracer
+from pydtrace.attach.run_statement import Target
+from pydtrace.attach.statement import DONE, Statement
+from pydtrace.attach.text_slots import is_free
 from tests.support import harness
-from tests.support.attach_load import counted_signals, loaded
-from tests.support.attach_stress import LOADS, Account, attach_beside_killed_tracers, run_load
+from tests.support.attach_load import LOADS as PROGRAM
+from tests.support.attach_load import Load, counted_signals, loaded
+from tests.support.attach_stress import (
+    LOADS,
+    Account,
+    NotAttached,
+    attach_beside_killed_tracers,
+    attach_provider,
+    detach_provider,
+    extensions_of_all_versions,
+    run_load,
+)
 
 pytestmark = pytest.mark.xdist_group("integration/test_attach")
 SHORT = {"3.10", f"3.{sys.version_info[1]}", "3.14"}
@@ -25,6 +40,12 @@ VERSIONS = [
     for version in harness.VERSIONS
 ]
 ROUNDS = int(os.environ.get("PYUSDT_TEST_ROUNDS", "5"))
+
+
+@pytest.fixture(autouse=True)
+def all_versions():
+    with extensions_of_all_versions():
+        yield
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -42,3 +63,84 @@ def test_tracers_that_are_killed_and_stopped_at_any_moment(other_core, version):
         attach_beside_killed_tracers(load, ROUNDS, account, chance)
         load.end()
     assert account.attaches == account.kills == ROUNDS, account
+
+
+# words of a refusal that a program meets which ends, or starts as another
+ENDS = re.compile(
+    r"has ended|has become another program|is ending|not started yet|not ready yet"
+    r"|not a CPython process|files say CPython|is not mapped as it says"
+    r"|has run no Python code|nothing was brought into it"
+    r"|no file that it has mapped leaves|its root folder cannot be looked at"
+)
+
+
+def attach_and_detach(pid: int) -> str:
+    """What it came to: "", or the refusal."""
+    try:
+        attach_provider(pid, 20)
+        detach_provider(pid, 20)
+    except NotAttached as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_program_that_becomes_another_all_the_time(other_core, version):
+    """By os.execv()."""
+    program = os.path.join(harness.PROGRAMS, "attach_becomes.py")
+    with harness.running([other_core(version), program, str(4 * ROUNDS)]) as process:
+        found = []
+        while process.poll() is None:
+            found.append(attach_and_detach(process.pid))
+        run = harness.finish(process, 20)
+    assert (run.status, run.stdout, run.stderr) == (0, "END\n", ""), run
+    assert len(found) >= ROUNDS, found
+    assert not [each for each in found if each and not ENDS.search(each)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_interpreter_that_ends(other_core, version):
+    """At any moment of an attach: it ends as it would have."""
+    python, chance = other_core(version), random.Random(2)
+    program = os.path.join(harness.PROGRAMS, "attach_ends.py")
+    for _ in range(2 * ROUNDS):
+        with harness.running([python, program, str(chance.randrange(400))]) as process:
+            while process.poll() is None:
+                refusal = attach_and_detach(process.pid)
+                assert not refusal or ENDS.search(refusal), refusal
+            run = harness.finish(process, 20)
+        assert (run.status, run.stdout, run.stderr) == (0, "END\n", ""), run
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_where_remote_debugging_is_off(other_core, version):
+    """CPython's own way in is shut: sys.remote_exec() is refused, and the ring of pending calls is used."""
+    python = other_core(version)
+    environment = {**os.environ, "PYTHON_DISABLE_REMOTE_DEBUG": "1"}
+    with loaded(python, "t", env=environment) as load:
+        code = f"import sys; assert sys.is_remote_debug_enabled(); sys.remote_exec({load.pid}, {PROGRAM!r})"
+        run = harness.run([python, "-c", code])
+        assert run.status == 1 and "Error: " in run.stderr, run
+        assert attach_and_detach(load.pid) == ""
+        load.end()
+    with harness.running([python, "-X", "disable-remote-debug", PROGRAM, "t"], stdin=-1) as process:
+        assert process.stdout.readline() == "ready\n"
+        load = Load(process)
+        assert attach_and_detach(load.pid) == ""
+        load.end()
+
+
+def test_places_that_killed_tracers_have_left(other_core):
+    """Their texts were run; when no place is free they go."""
+    with loaded(other_core(f"3.{sys.version_info[1]}"), "t") as load:
+        target = Target(load.pid)
+        free = [each for each in target.entry.slots if is_free(target.python, each)]
+        text = Statement.call("a", "b").make_text(load.pid, free[0])
+        content = text.ljust(_tracer.SLOT_REPORT, b"\0") + DONE
+        with open(f"/proc/{load.pid}/mem", "r+b", buffering=0) as memory:
+            for each in free:
+                memory.seek(each)
+                memory.write(content)
+        assert attach_and_detach(load.pid) == ""
+        assert all(is_free(target.python, each) for each in free)
+        load.end()

@@ -23,19 +23,12 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tests.support import harness, python_builds
-from tests.support.attach_load import Load, counted_signals, loaded
-
-if python_builds.ROOM not in sys.path:
-    sys.path.insert(0, python_builds.ROOM)
-
 from pydtrace import _tracer
 from pydtrace.attach.run_statement import Target
-from pydtrace.cli.commands.attach import (
-    NotAttached,
-    attach_provider,
-    detach_provider,
-)
+from pydtrace.cli.commands import attach
+from pydtrace.cli.commands.attach import NotAttached, attach_provider, detach_provider
+from tests.support import harness, python_builds
+from tests.support.attach_load import Load, counted_signals, loaded
 
 # letters of attach_loads.py
 LOADS = {
@@ -49,6 +42,20 @@ LOADS = {
 TIMEOUT = 60.0  # seconds that the program may take to begin: its C code keeps the GIL
 _CHECK_EACH = 25
 _STAYS = ("modules", "names", "descriptors", "finders", "wrapped", "errors")
+
+
+@contextlib.contextmanager
+def extensions_of_all_versions():
+    """This process's attach finds those of python_builds."""
+    before = attach._PACKAGE, attach._LOADER
+    package = os.path.join(python_builds.ROOM, "pyusdt")
+    python_builds.build(sys.executable)  # the tracer's own files are beside them
+    attach._PACKAGE = package
+    attach._LOADER = os.path.join(package, os.path.relpath(before[1], before[0]))
+    try:
+        yield
+    finally:
+        attach._PACKAGE, attach._LOADER = before
 
 
 @dataclass
@@ -281,7 +288,8 @@ def main() -> None:
         assert python
         python_builds.build(python, only_core=True)
         for letters in loads:
-            account = run_load(python, letters, int(rounds))
+            with extensions_of_all_versions():
+                account = run_load(python, letters, int(rounds))
             with open(path, "a") as file:
                 print(
                     json.dumps({"version": version, "load": letters, **asdict(account)}),

@@ -76,10 +76,17 @@ class Target:
                 self.python.layout,
                 self.python.runtime,
                 function,
-                find_slots(self.python),
+                self._find_slots(),
             )
         except OSError as error:
             raise make_stop_refusal(pid, error.errno or 0) from None
+
+    def _find_slots(self) -> list[int]:
+        try:
+            return find_slots(self.python)
+        except NotAttached:
+            self._read_memory(self.python.runtime, 1)
+            raise
 
     def _find_function(self) -> int:
         """The address of what runs a text, in the file that the interpreter is in."""
@@ -134,14 +141,15 @@ class Target:
     def run(self, statement: Statement, timeout: float) -> None:
         """Returns once the statement is done.  timeout: seconds for which the process may take to begin, and then again to end."""
         with _open_memory(self.pid) as memory:
-            self._put(statement, timeout)
+            self._put(statement, timeout, memory)
             try:
                 self._await_begin(timeout)
                 self._await_end(timeout)
             finally:
                 self._clear_slot(memory)
 
-    def _put(self, statement: Statement, timeout: float) -> None:
+    def _make_texts(self, statement: Statement) -> list[tuple[int, bytes]]:
+        """For each free slot: its number, the text."""
         texts = []
         slots = self.entry.slots
         for slot in sort_free(self.python, slots):
@@ -151,6 +159,21 @@ class Target:
                 raise PathTooLong(
                     f"process {self.pid}: the path of pyusdt's files is too long for the text that it would run"
                 ) from None
+        return texts
+
+    def _clear_left_slots(self, memory: int) -> None:
+        """A tracer that was killed has left its text, which was run."""
+        for slot in self.entry.slots:
+            content = self._read_memory(slot, _tracer.SLOT_SIZE)
+            if statements.was_run(content):
+                with contextlib.suppress(OSError):
+                    os.pwrite(memory, bytes(_tracer.SLOT_SIZE), slot)
+
+    def _put(self, statement: Statement, timeout: float, memory: int) -> None:
+        texts = self._make_texts(statement)
+        if not texts:
+            self._clear_left_slots(memory)
+            texts = self._make_texts(statement)
         if not texts:
             raise self._make_ring_refusal(_tracer.RING_NO_SLOT, "")
         error = result = 0
@@ -233,17 +256,21 @@ class Target:
     # --- waiting ------------------------------------------------------------------------
 
     def _read_report(self) -> tuple[bytes, str]:
+        data = self._read_memory(
+            self.entry.slot + _tracer.SLOT_REPORT, _tracer.SLOT_SIZE - _tracer.SLOT_REPORT
+        )
+        return statements.parse_report(data)
+
+    def _read_memory(self, address: int, size: int) -> bytes:
+        """NotAttached: it has ended, or become another program."""
         try:
-            data = self.python.memory.read(
-                self.entry.slot + _tracer.SLOT_REPORT, _tracer.SLOT_SIZE - _tracer.SLOT_REPORT
-            )
+            return self.python.memory.read(address, size)
         except OSError as error:
             if not is_alive(self.pid) or error.errno == errno.ESRCH:
                 raise NotAttached(f"process {self.pid} has ended") from None
             if error.errno == errno.EFAULT:
                 raise make_stop_refusal(self.pid, errno.ESTALE) from None
             raise make_forbidden_refusal(self.pid) from None
-        return statements.parse_report(data)
 
     def _await_begin(self, timeout: float) -> None:
         begun = time.monotonic()

@@ -32,6 +32,27 @@ def is_alive(pid: int) -> bool:
         return True
 
 
+def has_ended_or_ends(pid: int) -> bool:
+    """Also a process whose threads are all ending, so that its memory has gone."""
+    if not is_alive(pid):
+        return True
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return not is_alive(pid)
+    return not any(_has_program(f"/proc/{pid}/task/{each}/exe") for each in threads)
+
+
+def _has_program(path: str) -> bool:
+    try:
+        os.readlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError:  # another user's
+        pass
+    return True
+
+
 def read_comm(pid: int) -> str:
     """What it is called now; empty where it has ended."""
     try:

@@ -8,6 +8,7 @@ An Erlang node gets its application (pydtrace.attach.beam_attach).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 
@@ -25,12 +26,16 @@ from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
 from pydtrace.engine.embedded.young_processes import has_provider, has_python_provider
 from pydtrace.process.file_view import sees_same_file
-from pydtrace.process.identity import is_alive
+from pydtrace.process.identity import has_ended_or_ends, is_alive
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_modules import RemoteModules
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
 from pydtrace.untrusted.watchdog import TIMEOUT, watchdog
 from pyusdt.vm.inject_env import START
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["NotAttached", "attach_node", "attach_provider", "detach_node", "detach_provider"]
 
@@ -133,11 +138,17 @@ def has_attachment(pid: int, python: RemotePython | None = None) -> bool:
         return False
 
 
-def _watching(pid: int, timeout: float):  # type: ignore[no-untyped-def]
-    return watchdog(
-        f"pyusdt: process {pid} does not let its memory or its files be read: gave up",
-        2 * timeout + TIMEOUT,
-    )
+@contextlib.contextmanager
+def _watching(pid: int, timeout: float) -> Iterator[None]:
+    """NotAttached about a process that ends meanwhile says so: its memory and files look like anything by then."""
+    reason = f"pyusdt: process {pid} does not let its memory or its files be read: gave up"
+    with watchdog(reason, 2 * timeout + TIMEOUT):
+        try:
+            yield
+        except NotAttached:
+            if has_ended_or_ends(pid):
+                raise NotAttached(f"process {pid} has ended") from None
+            raise
 
 
 def _find_core(target: Target) -> str:
