@@ -175,3 +175,16 @@ cdef class UserRights:
 
     def __exit__(self, *_):
         pyusdt_fsuid_restore(&self.saved)
+
+
+cdef extern from "attach/wake_socket.h" nogil:
+    int pyusdt_wake_socket(pid_t pid, int fd, uint32_t uid, uint32_t gid)
+
+
+def wake_socket(pid_t pid, int fd, uint32_t uid, uint32_t gid):
+    """A NUL byte into a socket pair of a process's own, with a user's rights.  Raises OSError, if it is none."""
+    cdef int code
+    with nogil:
+        code = pyusdt_wake_socket(pid, fd, uid, gid)
+    if code < 0:
+        raise failure(code, NULL)

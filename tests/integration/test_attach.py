@@ -341,17 +341,98 @@ def test_folders_in_folders_do_not_stop_the_tracer(root, tmp_path):
     subprocess.run(["rm", "-rf", os.path.dirname(folder)], check=True)
 
 
-def test_where_no_library_can_be_loaded_from(other_core, root, tmp_path):
-    mounts = "".join(
-        f"mount -t tmpfs -o {how} none {place} && "
-        for place, how in [("/var/tmp", "noexec"), ("/dev/shm", "ro")]
+def mounted(how: str) -> str:
+    """Commands that mount all places for temporary files so; the program is below /tmp."""
+    places = "".join(
+        f"mount -t tmpfs -o {how} none {place} && " for place in ("/var/tmp", "/dev/shm")
     )
-    tmp = "mount --bind /tmp /tmp && mount -o remount,bind,noexec /tmp && "
-    with in_container(other_core(f"3.{sys.version_info[1]}"), mounts + tmp, tmp_path) as load:
+    return f"{places}mount --bind /tmp /tmp && mount -o remount,bind,{how} /tmp && "
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_where_libraries_are_loaded_from_memory_only(other_core, root, tmp_path, version):
+    """All that can be written is noexec."""
+    with in_container(other_core(version), mounted("noexec"), tmp_path) as load:
+        for _ in range(2):
+            run = tracing(COUNTS, load.pid, "--attach")
+            assert (run.status, run.stderr) == (0, "") and by_function(run)["work"] >= 1, run
+            assert load.ask()["modules"] == []
+        maps = Path(f"/proc/{load.pid}/maps").read_text()
+        assert "/memfd:pyusdt (deleted)" in maps and "_core" not in maps, maps
+        load.end()
+
+
+def test_where_nothing_can_be_written(other_core, root, tmp_path):
+    with in_container(other_core(f"3.{sys.version_info[1]}"), mounted("ro"), tmp_path) as load:
         run = pyusdt("attach", load.pid)
         assert run.status == 1, run
-        assert "(/tmp: noexec, /var/tmp: noexec, /dev/shm: read-only)" in run.stderr, run
+        reason = "Read-only file system"
+        assert f"(/tmp: {reason}, /var/tmp: {reason}, /dev/shm: {reason})" in run.stderr, run
         load.end()
+
+
+IDLE = """
+import asyncio, sys
+async def main():
+    print('ready', flush=True)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_event_loop_that_waits(other_core, program, version):
+    """It has nothing to do for ten minutes, and is woken."""
+    with harness.running([other_core(version), program(IDLE)]) as process:
+        assert process.stdout.readline() == "ready\n"
+        for command in ("attach", "detach"):
+            run = pyusdt(command, process.pid, "--timeout", "20")
+            assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert process.stderr.read() == ""
+
+
+def test_a_process_that_is_frozen(other_core, root):
+    folder = Path("/sys/fs/cgroup/freezer/pyusdt-frozen")
+    if not folder.parent.is_dir():
+        pytest.skip("host: no freezer")
+    folder.mkdir(exist_ok=True)
+    with loaded(other_core(f"3.{sys.version_info[1]}"), "z") as load:
+        (folder / "cgroup.procs").write_text(str(load.pid))
+        try:
+            (folder / "freezer.state").write_text("FROZEN")
+            harness.wait_until(lambda: (folder / "freezer.state").read_text() == "FROZEN\n")
+            run = pyusdt("attach", load.pid)
+            assert run.status == 1 and "is frozen with its control group" in run.stderr, run
+        finally:
+            (folder / "freezer.state").write_text("THAWED")
+            (folder.parent / "cgroup.procs").write_text(str(load.pid))
+            folder.rmdir()
+        load.end()
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1"},
+        {"PYTHONOPTIMIZE": "2", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"},
+        {"PYTHONMALLOC": "debug", "PYTHONTRACEMALLOC": "25", "PYTHONASYNCIODEBUG": "1"},
+        {"PYTHONPATH": "/nowhere:/proc/self/fd:.", "PYTHONVERBOSE": "", "PYTHONIOENCODING": "x"},
+        {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONSAFEPATH": "1"},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+def test_variables_of_python(other_core, program, variables):
+    """Those of the program decide nothing, and nothing is printed in it."""
+    variables = {name: value for name, value in variables.items() if value != "x"}
+    python = other_core(f"3.{sys.version_info[1]}")
+    with harness.running([python, program(PAUSES)], env={**os.environ, **variables}) as process:
+        assert process.stdout.readline() == "ready\n"
+        for command in ("attach", "detach"):
+            run = pyusdt(command, process.pid)
+            assert (run.status, run.stderr) == (0, ""), run
+        process.kill()
+        assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
 def test_where_other_files_have_our_names(other_core, program, root, tmp_path):

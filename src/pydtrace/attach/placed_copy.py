@@ -101,29 +101,30 @@ def _open_root(pid: int) -> Iterator[int]:
 def _make_folder(
     pid: int, root: int, rights: _tracer.UserRights
 ) -> Iterator[tuple[int, str, str, int]]:
-    """(descriptor of the folder above, path, name, descriptor) of a new folder, in the first place that files can be loaded from."""
+    """(descriptor of the folder above, path, name, descriptor) of a new folder, in the first place that files can be loaded from; else in
+    one whose libraries the process loads from memory (noexec)."""
     reasons = []
-    for place in _PARENTS:
+    for is_noexec, place in itertools.product((False, True), _PARENTS):
         with contextlib.ExitStack() as opened:
             try:
                 with rights:
                     parent = _walk(opened, root, place)
-                    reason = _explain_unfit(parent)
+                    flags = os.fstatvfs(parent).f_flag
+                    if bool(flags & os.ST_NOEXEC) != is_noexec:
+                        continue
                     name = f".pyusdt-{secrets.token_hex(8)}"
-                    if not reason:
-                        os.mkdir(name, 0o700, dir_fd=parent)
-                        folder = _open_folder(opened, name, parent)
-                        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.mkdir(name, 0o700, dir_fd=parent)
+                    folder = _open_folder(opened, name, parent)
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                reason = error.strerror or "?"
-            if reason:
-                reasons.append(f"{place}: {reason}")
+                reasons.append((place, error.strerror or "?"))
                 continue
             yield parent, f"{place}/{name}", name, folder
             return
+    listed = ", ".join(f"{place}: {reason}" for place, reason in dict(reasons).items())
     raise NotAttached(
-        f"process {pid}: there is no folder that it could load pyusdt from ({', '.join(reasons)})",
-        "run pyusdt inside of the container, or mount a folder that is writable and not noexec on /tmp",
+        f"process {pid}: there is no folder that it could load pyusdt from ({listed})",
+        "run pyusdt inside of the container, or mount a writable folder on /tmp",
     )
 
 
@@ -140,13 +141,6 @@ def _open_folder(
     fd = os.open(name, how | _FOLDER, dir_fd=above)
     opened.callback(os.close, fd)
     return fd
-
-
-def _explain_unfit(folder: int) -> str:
-    flags = os.fstatvfs(folder).f_flag
-    if flags & os.ST_RDONLY:
-        return "read-only"
-    return "noexec" if flags & os.ST_NOEXEC else ""
 
 
 def remove_stale_copies(pid: int) -> int:

@@ -13,6 +13,7 @@ from pydtrace.process.proc_status import (
     read_status,
     read_tracer,
 )
+from pydtrace.process.proc_threads import is_frozen
 from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -52,6 +53,11 @@ def check_state(pid: int) -> None:
     if status.get("Seccomp") == _SECCOMP_STRICT:
         raise NotAttached(
             f"process {pid} is in seccomp's strict mode: the kernel would kill it for what pyusdt does"
+        )
+    if is_frozen(pid):
+        raise NotAttached(
+            f"process {pid} is frozen with its control group, so it runs nothing",
+            "let it go on: docker unpause, systemctl thaw, or what has frozen it",
         )
     if status.get("State", "").startswith("T"):
         raise NotAttached(

@@ -22,6 +22,7 @@ from pydtrace.remote_python.remote_python import PythonNotFound, RemotePython, S
 from pydtrace.symbols import elf
 
 from . import statement as statements
+from .loop_wakeup import wake_main_loop
 from .refusal import (
     NoPython,
     NotAttached,
@@ -282,6 +283,7 @@ class Target:
                 return
             if now > mend_at and self.entry.waits():
                 self._change("mend")
+                wake_main_loop(self.python)
                 mend_at = now + _MEND
             time.sleep(_POLL)
 

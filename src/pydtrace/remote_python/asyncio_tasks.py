@@ -153,6 +153,18 @@ class AsyncioTasks:
         self._rows[thread] = current, keys, row, loop
         return task
 
+    def find_loops(self, thread: int, interpreter: int) -> list[int]:
+        """Addresses of what may be the event loop that runs in a thread, whether a task runs in it or not.  Raises ERRORS."""
+        if self._layout["minor"] >= _OWN_LIST:
+            self._loop_offset = self._loop_offset or self._find_loop_offset()
+            return [self.word(thread + self._loop_offset)]
+        if not self._layout["thread_loop"]:
+            return [self._find_loop(thread, interpreter)]
+        at = thread + self._layout["thread_loop"]
+        return list(
+            struct.unpack(f"={_LOOP_WORDS}Q", self._python.memory.read(at, 8 * _LOOP_WORDS))
+        )
+
     def is_still_running(self, thread: int, interpreter: int, task: int) -> bool:
         """Whether find_running() would give the same again.  It reads little, and what was read in between belongs to this task."""
         if self._loop_offset:

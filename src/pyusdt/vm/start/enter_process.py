@@ -28,9 +28,10 @@ def load(folder, temporary, core):
     from importlib import util
 
     spec = util.find_spec("pyusdt")  # other finders may import what they need
-    if not before and names["is_of_environment"](spec):
+    has_own = names["is_of_environment"](spec)
+    if not before and has_own:
         refuse_of_others(spec.submodule_search_locations[0], sys)
-    hold_forks(names["load_pyusdt"], sys, core)
+    hold_forks(names["load_pyusdt"], sys, core, "" if before or has_own else folder)
     from pyusdt.vm import attachment
 
     attachment.enter(before, temporary, core)
@@ -90,7 +91,7 @@ def refuse_of_others(package, sys):
             above, folder = folder, os.path.dirname(folder)
 
 
-def hold_forks(load, sys, core):
+def hold_forks(load, sys, core, folder):
     """A child that is forked in the middle of this would have half a module, and nobody to finish it. A fork waits for the
     lock of all imports. It is held while only modules of pyusdt's are imported: those that they need are there by then,
     and no import of the program's is waited for."""
@@ -102,6 +103,8 @@ def hold_forks(load, sys, core):
     _imp.acquire_lock()
     try:
         kept = take_extension(_imp, core)
+        if not kept and folder and posix.statvfs(folder).f_flag & posix.ST_NOEXEC:
+            load_from_memory(folder, sys)
         if kept:
             sys.modules["pyusdt._core"] = kept
         load()
@@ -110,6 +113,34 @@ def hold_forks(load, sys, core):
         import pyusdt.vm.attachment  # noqa: F401
     finally:
         _imp.release_lock()
+
+
+def load_from_memory(folder, sys):
+    """The extension of a folder on a file system that no library can be loaded from."""
+    from importlib import machinery, util
+
+    name = next(each for each in posix.listdir(folder) if each.startswith("_core."))
+    memory = posix.memfd_create("pyusdt", posix.MFD_CLOEXEC)
+    try:
+        with open(folder + "/" + name, "rb") as file:
+            copy_all(file, memory)
+        path = "/proc/self/fd/%d" % memory  # noqa: UP031 - as the rest of this folder
+        loader = machinery.ExtensionFileLoader("pyusdt._core", path)
+        spec = util.spec_from_file_location("pyusdt._core", path, loader=loader)
+        sys.modules["pyusdt._core"] = util.module_from_spec(spec)
+        try:
+            loader.exec_module(sys.modules["pyusdt._core"])
+        except BaseException:
+            del sys.modules["pyusdt._core"]
+            raise
+    finally:
+        posix.close(memory)
+
+
+def copy_all(file, descriptor):
+    data = file.read()
+    while data:
+        data = data[posix.write(descriptor, data) :]
 
 
 def take_extension(_imp, core):
