@@ -1,9 +1,10 @@
 /*
- * Which calls of Erlang or Elixir functions take longer than n ms (1 is a good start), waiting included?
+ * Which calls of an Erlang or Elixir module's functions take longer than n ms (1 is a good start), waiting included?
  *
- *     pydtrace -q -s scripts/erl-slow-calls.d 1   (until Ctrl-C; of the modules of the option functions of pyusdt_vm:enable/1)
+ *     pydtrace -q -s scripts/erl-slow-calls.d 1 shop   (until Ctrl-C; n and the module, which may be a pattern: 'shop_*')
  *
  *     --ms=20  how many milliseconds are long
+ *     --module=MODULE  whose functions; a pattern, too
  *
  * Prints, for instance:
  *
@@ -11,18 +12,18 @@
  */
 
 /* A call that ends by an exception has no return: its function's next one is a level deeper, and has its own time. */
-erlang*:::local-function-entry
+erlang*:$2::local-function-entry
 {
 	depth[pid, copyinstr(arg0), copyinstr(arg1)]++;
 	began[pid, copyinstr(arg0), copyinstr(arg1), depth[pid, copyinstr(arg0), copyinstr(arg1)]] = timestamp;
 }
 
-erlang*:::function-return
+erlang*:$2::function-return
 {
 	this->took = 0;
 }
 
-erlang*:::function-return
+erlang*:$2::function-return
 /depth[pid, copyinstr(arg0), copyinstr(arg1)]/
 {
 	this->depth = depth[pid, copyinstr(arg0), copyinstr(arg1)]--;
@@ -30,7 +31,7 @@ erlang*:::function-return
 	began[pid, copyinstr(arg0), copyinstr(arg1), this->depth] = 0;
 }
 
-erlang*:::function-return
+erlang*:$2::function-return
 /this->took > $1 * 1000000/
 {
 	printf("%6d ms  %s  %s\n", this->took / 1000000, copyinstr(arg1), copyinstr(arg0));

@@ -17,6 +17,7 @@
 #include "iolist_text.h"
 #include "vm_open_calls.h"
 #include "vm.h"
+#include "vm_watch.h"
 
 #define OTP_LAST_NUMBER \
     1023 /* OTP takes numbers up to here for valid, and answers error beyond its last probe */
@@ -250,6 +251,9 @@ static ErlNifFunc functions[] = {
     {"vm_read_overrun", 0, pyusdt_nif_vm_read_overrun, 0},
     {"vm_begin", 3, pyusdt_nif_vm_begin, 0},
     {"vm_deep_processes", 0, pyusdt_nif_vm_deep_processes, ERL_NIF_DIRTY_JOB_CPU_BOUND},
+    {"vm_watch_begin", 4, pyusdt_nif_vm_watch_begin, 0},
+    {"vm_watch_end", 0, pyusdt_nif_vm_watch_end, 0},
+    {"vm_watch_seen", 0, pyusdt_nif_vm_watch_seen, 0},
     {"vm_remark", 4, pyusdt_nif_vm_remark, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_port", 3, pyusdt_nif_vm_port, 0},
     {"vm_peer", 3, pyusdt_nif_vm_peer, 0},

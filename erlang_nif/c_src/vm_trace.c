@@ -3,7 +3,7 @@
  *
  * The tracer's state names the source of a trace event: vm (flags of processes and ports),
  * function, bif, nif, exit, file, driver (patterns), the kinds of vm_calls.h, or telemetry (a
- * session of its own, for telemetry:::event).
+ * session of its own, for telemetry:::event), or watch (vm_watch.h).
  */
 #include "vm.h"
 
@@ -12,6 +12,7 @@
 #include "vm_calls.h"
 #include "vm_events.h"
 #include "vm_open_calls.h"
+#include "vm_watch.h"
 
 #define BURST_US 100000
 
@@ -103,7 +104,8 @@ bool pyusdt_vm_trace_load(ErlNifEnv *env)
         events[i].state_atom = enif_make_atom(env, events[i].state);
         events[i].tag_atom = enif_make_atom(env, events[i].tag);
     }
-    return pyusdt_vm_files_load(env) && pyusdt_vm_calls_load(env) && pyusdt_vm_open_calls_load();
+    return pyusdt_vm_files_load(env) && pyusdt_vm_calls_load(env) && pyusdt_vm_open_calls_load() &&
+           pyusdt_vm_watch_load();
 }
 
 static const struct event *find_event(ERL_NIF_TERM state, ERL_NIF_TERM tag)
@@ -172,6 +174,8 @@ ERL_NIF_TERM pyusdt_nif_vm_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM 
         return is_flag_left(argv[1]) ? pyusdt_atoms.remove : pyusdt_atoms.trace;
     if (argv[1] == pyusdt_atoms.returns && argv[0] != pyusdt_atoms.call)
         pyusdt_vm_close_call(argv[2]); /* whether or not anything is made of it */
+    if (argv[1] == pyusdt_atoms.watch)
+        return pyusdt_vm_watch_enabled(argv);
     if (argv[1] == pyusdt_atoms.telemetry)
         return pyusdt_telemetry_is_wanted() ? pyusdt_atoms.trace : pyusdt_atoms.discard;
     event = is_off(argv[2]) ? NULL : find_event(argv[1], argv[0]);
@@ -222,6 +226,8 @@ ERL_NIF_TERM pyusdt_nif_vm_trace(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     (void)argc;
     if (argv[1] == pyusdt_atoms.telemetry)
         pyusdt_telemetry_fire(env, argv[3]);
+    if (argv[1] == pyusdt_atoms.watch)
+        pyusdt_vm_watch_trace(&call, argv[0]);
     if (!event)
         return pyusdt_atoms.ok;
     if (is_overrun())

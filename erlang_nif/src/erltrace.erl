@@ -22,7 +22,7 @@
 -module(erltrace).
 
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
--export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0, cluster/2, cluster/3]).
+-export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0, top/1, watch/2, cluster/2, cluster/3]).
 
 -export_type([family/0, figure/0, handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
 
@@ -94,6 +94,23 @@
 -spec dump() -> [erltrace_dump:queue()].
 dump() ->
     erltrace_dump:longest(10).
+
+%% @doc The ten processes of this node with the most of something now, by name; of `reductions' since a second ago.
+-spec top(erltrace_dump:key()) -> [erltrace_dump:process()].
+top(Key) ->
+    erltrace_dump:top(Key, 10).
+
+%% @doc The next calls of a function, at most `count' of them, with arguments, result or exception, time and caller. It
+%% returns when it has them, when the `time' is over, or when it has looked at so many `calls'; then nothing is traced any more.
+%% Arguments and results are truncated, and values whose keys are names of secrets are left out.
+%%
+%% ```
+%% {ok, count, [#{params := [tea, 3], retval := 12, us := 40}]} =
+%%     erltrace:watch("shop:price/2", #{count => 1, where => "P2 > 2", slower => 0}).
+%% '''
+-spec watch(string() | mfa(), erltrace_watch:options()) -> {ok, erltrace_watch:ended(), [erltrace_watch:call()]} | {error, term()}.
+watch(Function, Options) ->
+    erltrace_watch:watch(Function, Options).
 
 %% ---- a cluster ----
 

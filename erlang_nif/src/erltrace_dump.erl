@@ -5,9 +5,12 @@
 %% omitted. Reading the length of a queue takes some microseconds of a running process.
 -module(erltrace_dump).
 
--export([longest/1]).
+-export([longest/1, top/2, name/1]).
 
--export_type([queue/0]).
+-export_type([queue/0, key/0, process/0]).
+
+-type key() :: memory | message_queue_len | reductions | binary. % bytes of the binaries that it refers to
+-type process() :: #{pid := pid(), name := string(), key() => non_neg_integer(), stack := [string()]}.
 
 -type queue() :: #{pid := pid(), name := atom(), length := pos_integer(), initial_call := mfa(), stack := [string()]}.
 %% `name' is [] of a process that has none; `stack' begins with the function that runs or waits.
@@ -17,6 +20,59 @@ longest(Most) ->
     Lengths = [{Length, Pid} || Pid <- processes(), {message_queue_len, Length} <- [process_info(Pid, message_queue_len)], Length > 0],
     Queues = [Queue || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Lengths)), Most), Queue <- queue(Pid)],
     lists:sort(fun(#{length := A}, #{length := B}) -> A >= B end, Queues).
+
+-define(INTERVAL, 1000). % ms of reductions
+
+%% @doc The processes with the most of something, the most first.
+-spec top(key(), pos_integer()) -> [process()].
+top(reductions, Most) ->
+    Before = maps:from_list([{Pid, N} || {N, Pid} <- measure(reductions)]),
+    timer:sleep(?INTERVAL),
+    show(reductions, [{N - maps:get(Pid, Before, 0), Pid} || {N, Pid} <- measure(reductions)], Most);
+top(Key, Most) when Key =:= memory; Key =:= message_queue_len; Key =:= binary ->
+    show(Key, measure(Key), Most).
+
+measure(Key) ->
+    [{size(Key, Value), Pid} || Pid <- processes(), {_, Value} <- [process_info(Pid, Key)]].
+
+size(binary, Binaries) -> lists:sum([Size || {_, Size, _} <- Binaries]);
+size(_, Value) -> Value.
+
+show(Key, Measured, Most) ->
+    [#{pid => Pid, name => name(Pid), Key => N, stack => stack(Pid)}
+     || {N, Pid} <- lists:sublist(lists:reverse(lists:sort([Each || {N, _} = Each <- Measured, N > 0])), Most)].
+
+stack(Pid) ->
+    case process_info(Pid, current_stacktrace) of
+        {_, Stack} -> [format_frame(Frame) || Frame <- Stack];
+        undefined -> []
+    end.
+
+%% @doc What a process is called: its registered name, its label (OTP 27), else its first function.
+-spec name(pid()) -> string().
+name(Pid) ->
+    case process_info(Pid, [registered_name, initial_call]) of
+        [{_, Name}, _] when is_atom(Name) -> atom_to_list(Name);
+        [_, {_, Call}] -> label(value(Pid, '$process_label'), value(Pid, '$initial_call'), Call);
+        undefined -> ""
+    end.
+
+label(undefined, {Module, Function, Arity}, _) when is_integer(Arity) -> lists:flatten(format_function(Module, Function, Arity));
+label(undefined, _, {Module, Function, Arity}) -> lists:flatten(format_function(Module, Function, Arity));
+label(Label, _, _) -> lists:flatten(io_lib:format("~0tP", [Label, 20])).
+
+%% Of the dictionary of a process. OTP before 26.2 copies all of it.
+value(Pid, Key) ->
+    try process_info(Pid, {dictionary, Key}) of
+        {_, Value} -> Value;
+        undefined -> undefined
+    catch
+        error:badarg ->
+            case process_info(Pid, dictionary) of
+                {_, Dictionary} -> proplists:get_value(Key, Dictionary);
+                undefined -> undefined
+            end
+    end.
 
 %% The length and the stack are of one moment; a queue may have become empty since, or longer than the one before it.
 queue(Pid) ->

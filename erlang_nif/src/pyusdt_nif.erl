@@ -7,7 +7,7 @@
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1]).
 -export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
-         vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+         vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library_path/1, log_missing_library/2]).
 
 -export_type([answer/0]).
@@ -16,7 +16,7 @@
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1,
        vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
-       vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
+       vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
 %% Offered to a tracer, not wanted, no such probe, or an impossible argument.
@@ -152,6 +152,22 @@ vm_begin(_Rate, _Depth, _Secrets) ->
 -spec vm_deep_processes() -> [{pid(), pos_integer(), module(), Function :: atom(), arity()}].
 vm_deep_processes() ->
     answer_without_library([]).
+
+%% @doc From now on Receiver is sent calls that take at least Slower microseconds in the tracer's state `watch', at most so many;
+%% and at most so many calls are looked at.
+-spec vm_watch_begin(Receiver :: pid(), Messages :: pos_integer(), Calls :: pos_integer(), Slower :: non_neg_integer()) -> ok.
+vm_watch_begin(_Receiver, _Messages, _Calls, _Slower) ->
+    answer_without_library(ok).
+
+%% @doc No longer.
+-spec vm_watch_end() -> ok.
+vm_watch_end() ->
+    answer_without_library(ok).
+
+%% @doc How many calls were looked at.
+-spec vm_watch_seen() -> non_neg_integer().
+vm_watch_seen() ->
+    answer_without_library(0).
 
 %% @doc A text that tracers print which want one of these probes (all, if none is named); none: no longer. False: there is no room.
 -spec vm_remark(0..6, Names :: binary(), Text :: binary() | none, refused | absent | later) -> boolean().

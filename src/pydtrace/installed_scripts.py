@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripts")
-_PLACE = r"[\w.*]*:[\w.*]*:"  # module and function
+_PLACE = r"[\w.*$]*:[\w.*]*:"  # module, which may be an argument of the script, and function
 PROVIDER = re.compile(rf"(?<![\w$:])([a-z]\w*)\*:(?={_PLACE})")  # of a probe description
 _PROBE = re.compile(rf"{PROVIDER.pattern}{_PLACE}([\w-]+)")
 

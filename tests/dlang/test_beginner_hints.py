@@ -130,7 +130,7 @@ def test_the_hint_names_the_way_out(text, hint):
         ("http*:::request-done { }", "embedded", "`pyusdt run COMMAND`"),
         ("db$target:::query-* { }", "kernel", "`pyusdt run COMMAND`"),
         ("http*:::nosuch { }", "embedded", None),
-        ("erlang*:::message-send { }", "embedded", "pyusdt_vm:enable(#{unsafe => true})"),
+        ("erlang*:::message-send { }", "embedded", "--enable '#{unsafe => true}'"),
         ("interval:s:1 { }", "kernel", "tick-1s"),
         ("profile:hz:99 { }", "embedded", "profile-99"),
         ("kprobe:vfs_read { }", "kernel", "rawtp:::"),

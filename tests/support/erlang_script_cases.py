@@ -99,7 +99,7 @@ def requests(run, n):
 # script: its arguments, module and function of programs/, how often, what it prints
 CASES = {
     "erl-wakeups": ([], "vm", "messages", 30, wakeups),
-    "erl-slow-calls": (["1"], "scripted", "slow", 5, slow_calls),
+    "erl-slow-calls": (["1", "scripted"], "scripted", "slow", 5, slow_calls),
     "erl-moves": ([], "vm", "schedules", 20, moves),
     "erl-births": ([], "vm", "spawns", 50, births),
     "erl-mailbox": ([], "served", "serves", 20, mailbox),

@@ -72,7 +72,7 @@ def explain_not_offered(desc: Any) -> str | None:
         return hint
     if desc.provider.rstrip("0123456789*") == _PROVIDER and desc.name.startswith(_OFFERED):
         return (
-            "call pyusdt_vm:enable() in the node first; on OTP before 25.3: pyusdt_vm:enable(#{unsafe => true})"
-            " (see `pyusdt help erlang-vm`)"
+            "`pyusdt attach PID` brings the probes into an Erlang node; those of processes, messages and ports need OTP 25.3"
+            " or --enable '#{unsafe => true}' (in the node: pyusdt_vm:enable(); `pyusdt help erlang-vm`)"
         )
     return None

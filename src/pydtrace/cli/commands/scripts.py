@@ -70,7 +70,7 @@ class Script:
                     f"{self.name} is about several providers, {', '.join(mine)}: --provider cannot replace all of them"
                 )
             text = PROVIDER.sub(f"{provider}*:", text)
-        named = re.compile(r"(?<=\*:::)[\w-]+|(?<=\barg\.)\w+")
+        named = re.compile(r"(?:(?<=\*:::)|(?<=\*:\$\d::))[\w-]+|(?<=\barg\.)\w+")
         for old in names:
             if old not in named.findall(text):
                 raise ValueError(f"{self.name} names no probe and no argument {old}")
