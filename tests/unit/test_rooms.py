@@ -231,8 +231,15 @@ PYTHON = {
         "pydtrace.sinks",
         "pydtrace.untrusted",
     ),
+    "pydtrace.ask": (
+        "pydtrace.dlang",
+        "pydtrace.installed_scripts",
+        "pydtrace.options",
+        "pydtrace.untrusted",
+    ),
     "pydtrace.cli": (
         "pydtrace._tracer",
+        "pydtrace.ask",
         "pydtrace.attach",
         "pydtrace.cli.parsing",
         "pydtrace.consumer",

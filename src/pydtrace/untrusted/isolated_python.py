@@ -27,6 +27,16 @@ sys.meta_path.insert(0, Packages)
 import pydtrace
 """
 
+# At the beginning of a program whose first argument is the pid of its parent: it ends when that does, in whatever way.
+DIES_WITH_PARENT = """import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    if os.getppid() != int(sys.argv.pop(1)):
+        sys.exit(1)
+else:
+    del sys.argv[1]
+"""
+
 
 def isolated_command(program: str, *arguments: str) -> list[str]:
     """arguments: sys.argv[1:] of the program."""

@@ -13,6 +13,7 @@ import re
 import sys
 
 from pydtrace import terminal_colour
+from pydtrace.ask import PERMISSIONS
 from pydtrace.cli import std_streams
 from pydtrace.cli.first_lines import PYUSDT
 from pydtrace.cli.machine_limits import explain_host_limit
@@ -235,6 +236,26 @@ def why_command(options: Namespace) -> int:
         return why.run_why(options)
     except (why.WhyError, NotRun) as error:
         raise Failure(error) from None
+
+
+def ask_command(options: Namespace) -> int:
+    from . import ask
+
+    try:
+        write_stdout(ask.answer_question(options))
+    except ask.NotAnswered as error:
+        raise Failure(escape_for_terminal(str(error))) from None
+    return 0
+
+
+def mcp_command(options: Namespace) -> int:
+    from . import ask
+
+    try:
+        ask.serve_protocol(options)
+    except ask.NotAnswered as error:
+        raise Failure(error) from None
+    return 0
 
 
 def top_command(options: Namespace) -> int:
@@ -659,6 +680,23 @@ def _add_example_arguments(each: ArgumentParser) -> None:
     )
 
 
+def _add_door_options(each: ArgumentParser) -> None:
+    allowed = "; ".join(f"{name}: {text}" for name, text in PERMISSIONS.items())
+    each.add_argument(
+        "--allow", action="append", default=[], choices=sorted(PERMISSIONS), help=allowed
+    )
+    each.add_argument(
+        "--audit", metavar="FILE", help="append what is asked to a file; default: standard error"
+    )
+
+
+def _add_ask_arguments(each: ArgumentParser) -> None:
+    each.add_argument("tool", nargs="?", metavar="TOOL", help="without one: the list of them")
+    each.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="what the tool wants")
+    each.add_argument("--json", action="store_true", help="on one line")
+    _add_door_options(each)
+
+
 def _add_help_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "topic",
@@ -784,6 +822,14 @@ COMMANDS = {
         help_command,
         _add_help_arguments,
         "show a page of the documentation, or an error's meaning",
+    ),
+    "ask": Command(
+        ask_command,
+        _add_ask_arguments,
+        "answer one question of an agent as JSON, or list the questions",
+    ),
+    "mcp": Command(
+        mcp_command, _add_door_options, "answer an agent's questions by the Model Context Protocol"
     ),
     "serve": Command(
         serve_command, _add_serve_arguments, "trace the scripts of a folder, unattended"

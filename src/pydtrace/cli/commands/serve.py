@@ -27,7 +27,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from pydtrace.untrusted.isolated_python import isolated_command
+from pydtrace.untrusted.isolated_python import DIES_WITH_PARENT, isolated_command
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 from pydtrace.untrusted.trusted_files import changeable_by_others, is_owned_by_root_or_me
 
@@ -49,13 +49,7 @@ _STOP_TIMEOUT = (
 )
 _MAX_LINE = 8192  # bytes of a line, at the most
 _STATUS_CPU_LIMIT = 4  # pydtrace's exit status where -x maxcpu has ended it
-_PROGRAM = """import ctypes, os, signal, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-    if os.getppid() != int(sys.argv.pop(1)):
-        sys.exit(1)
-else:
-    del sys.argv[1]
+_PROGRAM = f"""{DIES_WITH_PARENT}
 from pydtrace.cli.pydtrace.main import main
 main()
 """
