@@ -142,7 +142,7 @@ class Target:
     def run(self, statement: Statement, timeout: float) -> None:
         """Returns once the statement is done.  timeout: seconds for which the process may take to begin, and then again to end."""
         with _open_memory(self.pid) as memory:
-            self._put(statement, timeout, memory)
+            self._put(statement, timeout)
             try:
                 self._await_begin(timeout)
                 self._await_end(timeout)
@@ -162,20 +162,10 @@ class Target:
                 ) from None
         return texts
 
-    def _clear_left_slots(self, memory: int) -> None:
-        """A tracer that was killed has left its text, which was run."""
-        for slot in self.entry.slots:
-            content = self._read_memory(slot, _tracer.SLOT_SIZE)
-            if statements.was_run(content):
-                with contextlib.suppress(OSError):
-                    os.pwrite(memory, bytes(_tracer.SLOT_SIZE), slot)
-
-    def _put(self, statement: Statement, timeout: float, memory: int) -> None:
+    def _put(self, statement: Statement, timeout: float) -> None:
         texts = self._make_texts(statement)
         if not texts:
-            self._clear_left_slots(memory)
-            texts = self._make_texts(statement)
-        if not texts:
+            self._read_memory(self.entry.slots[0], 1)
             raise self._make_ring_refusal(_tracer.RING_NO_SLOT, "")
         error = result = 0
         end = time.monotonic() + timeout

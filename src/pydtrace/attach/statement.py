@@ -83,13 +83,6 @@ def _join(arguments: tuple[object, ...]) -> str:
     return "".join(f",{each!a}" for each in arguments)
 
 
-def was_run(slot: bytes) -> bool:
-    """Whether a slot's content is a text of ours that has ended."""
-    return slot.startswith(_START.partition("{")[0].encode()) and slot[
-        _tracer.SLOT_REPORT :
-    ].startswith((DONE, FAILED))
-
-
 def parse_report(report: bytes) -> tuple[bytes, str]:
     """(one of WAITS …, the text of a failure).  It is untrusted."""
     return report[:1], report[1:].partition(b"\0")[0].decode("ascii", "replace")
