@@ -392,6 +392,33 @@ def test_an_event_loop_that_waits(other_core, program, version):
         assert process.stderr.read() == ""
 
 
+INTERPRETERS = """
+import sys, threading, time
+try: import _interpreters as interpreters
+except ImportError: import _xxsubinterpreters as interpreters
+made = [interpreters.create() for _ in range(3)]
+def run(each):
+    interpreters.run_string(each, "import time\\nfor i in range(30000): time.sleep(0.001)")
+for each in made[:2]: threading.Thread(target=run, args=(each,), daemon=True).start()
+print('ready', flush=True)
+while True: time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_program_with_sub_interpreters(other_core, program, version):
+    """The main one's ring is used, whichever interpreter runs."""
+    with harness.running([other_core(version), program(INTERPRETERS)]) as process:
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        for _ in range(3):
+            for command in ("attach", "detach"):
+                run = pyusdt(command, process.pid, "--timeout", "20")
+                assert (run.status, run.stderr) == (0, ""), run
+        assert process.poll() is None
+        process.kill()
+        assert process.stderr.read() == ""
+
+
 def test_a_process_that_is_frozen(other_core, root):
     folder = Path("/sys/fs/cgroup/freezer/pyusdt-frozen")
     if not folder.parent.is_dir():

@@ -165,7 +165,7 @@ def test_nobody_is_there(tmp_path):
     )
     assert (
         result.status == 0
-        and "no process that you may trace has pyusdt in it: a program has probes after `import pyusdt`\n"
+        and "no process that you may trace has pyusdt in it: `import pyusdt` in a program, or `pyusdt attach PID`\n"
         in result.stdout
     )
 

@@ -422,7 +422,7 @@ def _check_process_embedded(pid: int) -> Finding:
             "embedded engine",
             False,
             error.strerror or str(error),
-            "its program must `import pyusdt` (or load the NIF), and have a run directory",
+            f"pyusdt attach {pid} (CPython 3.10 or later, Erlang); else its program must `import pyusdt`",
         )
     return Finding("embedded engine", True, f"pydtrace -p {pid} works: {folder}")
 

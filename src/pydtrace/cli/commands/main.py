@@ -147,7 +147,14 @@ def list_command(options: Namespace) -> int:
     for line in LISTENERS.drain_messages():
         print(f"{PROGRAM}: {escape_for_terminal(line)}", file=sys.stderr)
     if not probes:  # so a file or a process was named: without either, this process has probes
-        raise Failure(f"no USDT probes in {options.file or f'process {options.pid}'}")
+        if options.file is None:
+            raise Failure(
+                append_hint(
+                    f"no USDT probes in process {options.pid}",
+                    f"pyusdt attach {options.pid} brings probes into a running Python or Erlang node",
+                )
+            )
+        raise Failure(f"no USDT probes in {options.file}")
     if options.json:
         write_stdout(encode_probes(probes))
     else:

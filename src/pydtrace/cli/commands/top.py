@@ -68,9 +68,7 @@ _UNCOUNTED = (
     f"{OTHERS}: tracers that pyusdt cannot read (perf, gdb; without root, the kernel engine and bpftrace): "
     "only they count their events"
 )
-_NO_PROCESSES = (
-    "no process that you may trace has pyusdt in it: a program has probes after `import pyusdt`"
-)
+_NO_PROCESSES = "no process that you may trace has pyusdt in it: `import pyusdt` in a program, or `pyusdt attach PID`"
 _RUNS = "RUNS/s: how often programs of tracers ran in the kernel; a program that several processes share is only in the tracer's row"
 _RUNS_UNKNOWN = "RUNS/s: only root can make the kernel count them"
 _MAX_TRACES = 3  # places that a tracer's row names
