@@ -86,6 +86,7 @@ _LATER = {
         ("Bucket", "FloatNumber", "Histogram", "Number", "Percentiles"),
         "pydtrace.results.aggregation_values",
     ),
+    "load_ipython_extension": "pydtrace.consumer.notebook_magic",  # %load_ext pyusdt
     "Aggregation": "pydtrace.results.aggregations",
     "Record": "pydtrace.results.records",
 }

@@ -121,6 +121,57 @@ def test_without_the_packages(traced, monkeypatch):
                 call()
 
 
+class Shell:
+    """What the magic wants of IPython's shell."""
+
+    def __init__(self):
+        self.magics, self.variables, self.cells = {}, {}, []
+
+    def register_magic_function(self, function, kind, name):
+        self.magics[kind, name] = function
+
+    def push(self, variables):
+        self.variables.update(variables)
+
+    def run_cell(self, text):
+        exec(text, {"pyusdt": pyusdt})  # noqa: S102 - a cell of the test
+        return self
+
+    def raise_error(self):
+        pass
+
+
+def load_magic():
+    shell = Shell()
+    pyusdt.load_ipython_extension(shell)
+    return shell, shell.magics["cell", "pydtrace"]
+
+
+def test_the_magic_traces_a_cell(capsys):
+    shell, run = load_magic()
+    script = "pyusdt$target:::user_trace-i4s4 { @n[copyinstr(arg6)] = count(); }"
+    found = run(f"-n '{script}' -o kept --pandas", 'pyusdt.p(5, "/a")\npyusdt.p(6, "/a")')
+    assert shell.variables == {"kept": found}
+    assert {key: int(value) for key, value in found.aggregations["n"].items()} == {("/a",): 2}
+    assert "@n" in capsys.readouterr().out
+
+
+def test_the_magic_runs_a_script(capsys):
+    _, run = load_magic()
+    found = run("-s 30 -x strsize=64", 'BEGIN { @ = count(); printf("begun\\n"); exit(0); }')
+    assert found.aggregations[""].function == "count"
+    assert "@ = count()" in capsys.readouterr().out
+    found = run("-c true", "BEGIN { @ran = count(); }")
+    assert len(found.aggregations["ran"]) == 1
+
+
+@pytest.mark.parametrize("line", ["-n x -p 1", "-z", "-p x", "--pandas --polars"])
+def test_wrong_options_of_the_magic(line):
+    _, run = load_magic()
+    with pytest.raises(ValueError, match="%%pydtrace .*the cell is a script in D|(?s:%%pydtrace)"):
+        run(line, "BEGIN { x = 1; }")
+
+
 NOTEBOOK = f"""
 import os, time
 import pyusdt
