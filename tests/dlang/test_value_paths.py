@@ -45,7 +45,7 @@ def test_the_steps_of_a_path():
     assert paths("/global.LIMIT > 5/ { }") == [(2, "LIMIT", [], INT)]
     assert paths("/retval.status == 5/ { }", RETURN) == [(3, "", [(1, "status")], INT)]
     probe = "python$target:::exception-raise"
-    assert paths('/exception.code == "x"/ { }', probe) == [(3, "", [(1, "code")], STRING)]
+    assert paths('/exception.code == "x"/ { }', probe) == [(6, "", [(1, "code")], STRING)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_path_is_read_once_for_each_type():
         ("python$target:::gc-start /local.x/ { }", "D_PATH_PROBE", "gc-start has no values"),
         ("BEGIN /local.x/ { }", "D_PATH_PROBE", "BEGIN has no values"),
         (f"{ENTRY} /retval/ {{ }}", "D_PATH_PROBE", "it is at function-return"),
-        (f"{RETURN} /exception/ {{ }}", "D_PATH_PROBE", "has no exception"),
+        (f"{ENTRY} /exception/ {{ }}", "D_PATH_PROBE", "has no exception"),
         (f"{ENTRY} /local.db_password/ {{ }}", "D_PATH_SECRET", "-x secrets"),
         (f'{ENTRY} /local.x["api_key"]/ {{ }}', "D_PATH_SECRET", 'local.x["api_key"]'),
         (f"{ENTRY} /present(local.x.token)/ {{ }}", "D_PATH_SECRET", "local.x.token"),

@@ -135,6 +135,30 @@ def test_whole_values(python, program):
     ]
 
 
+def test_watch(python, program):
+    """Of a recursive function: each call with its own arguments, result or exception."""
+    *here, code = python_builds.pydtrace()
+    watch = [*here, code.replace("cli.pydtrace.main", "cli.commands.main")]
+    done = harness.run(
+        [*watch, "watch", "checkout", "--where", "local.n >= 2", "-c", f"{python} {program}"],
+        env={**os.environ, "PYTHONPATH": python_builds.ROOM},
+    )
+    shown = [
+        re.sub(r"  \d+ us$", "", line)
+        for line in done.stdout.splitlines()
+        if line.startswith("checkout")
+    ]
+    cart = "cart=Cart(total={}, user='größe {}', items=[1, 2, 3], password=<redacted>)"
+    assert shown == [
+        f"checkout({cart.format(100 * n, n)}, n={n}, rest=('r',), more={{'key': 'v'}}) {result}"
+        for n, result in (
+            (2, "= {'status': 40, 5: 'five'}"),
+            (3, "raised Odd(3, code=3)"),
+            (4, "= {'status': 80, 5: 'five'}"),
+        )
+    ], done
+
+
 def test_exceptions(python, program):
     script = """python$target::checkout:exception-raise
         { printf("%d %s %d\\n", exception.code, typename(exception), local.n); }"""

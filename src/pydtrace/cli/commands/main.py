@@ -365,6 +365,30 @@ def trace_command(options: Namespace) -> int:
     return pydtrace.main(command)
 
 
+def watch_command(options: Namespace) -> int:
+    from pydtrace.cli.pydtrace import main as pydtrace
+
+    from . import watch
+
+    try:
+        script = watch.make_script(
+            options.function, options.where, options.slower, options.calls, options.stack
+        )
+    except ValueError as error:
+        return _report_misuse("watch", str(error), None)
+    if options.print_script:
+        write_stdout(script)
+        return 0
+    if options.pid is not None:
+        target = ["--attach", "-p", str(options.pid)]
+    elif options.to_start is not None:
+        target = ["-c", options.to_start]
+    else:
+        return _report_misuse("watch", "which process? Give -p PID or -c COMMAND", None)
+    secrets = ["-x", "secrets"] if options.secrets else []
+    return pydtrace.main(["-q", *secrets, "-n", script, *target])
+
+
 def stub_command(options: Namespace) -> int:
     from pyusdt.provider_file import make_stub
 
@@ -723,6 +747,46 @@ def _add_trace_arguments(each: ArgumentParser) -> None:
     )
 
 
+def _add_watch_arguments(each: ArgumentParser) -> None:
+    from .watch import parse_duration, parse_function
+
+    def type_of(parse: Callable[[str], Any], what: str) -> Callable[[str], Any]:
+        def parse_or_refuse(text: str) -> Any:
+            try:
+                return parse(text)
+            except ValueError:
+                raise argparse.ArgumentTypeError(f"'{text}' is not a {what}") from None
+
+        return parse_or_refuse
+
+    each.add_argument(
+        "function",
+        type=type_of(parse_function, "function: shop.cart:checkout, Cart.total"),
+        metavar="[MODULE:]FUNCTION",
+        help="shop.cart:checkout, a method Cart.total, any *.total",
+    )
+    each.add_argument("-p", "--pid", type=parse_pid, metavar="PID", help="a Python that runs")
+    each.add_argument("-c", dest="to_start", metavar="COMMAND", help="a command to start")
+    each.add_argument("--where", metavar="EXPR", help="only these calls: 'local.order.total > 100'")
+    each.add_argument(
+        "--slower",
+        type=type_of(parse_duration, "duration: 50ms, 2s"),
+        default=0,
+        metavar="TIME",
+        help="only calls that take so long: 50ms",
+    )
+    each.add_argument("--stack", action="store_true", help="show who called")
+    each.add_argument(
+        "--calls", action="store_true", help="print arguments at the call, without its result"
+    )
+    each.add_argument(
+        "--secrets", action="store_true", help="show values with the names of secrets, too"
+    )
+    each.add_argument(
+        "--print-script", action="store_true", help="print the D script and run nothing"
+    )
+
+
 def _add_stub_arguments(each: ArgumentParser) -> None:
     each.add_argument("file", metavar="FILE", help="shop.d")
     each.add_argument(
@@ -807,6 +871,11 @@ COMMANDS = {
         why_command,
         stack_options.add_why_options,
         "why some requests are slow: where their time went, beside the usual ones",
+    ),
+    "watch": Command(
+        watch_command,
+        _add_watch_arguments,
+        "the calls of a Python function: arguments, result, exception, time",
     ),
     "scripts": Command(
         scripts_command,

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 FIRST_ARGUMENT, MOST = 6, 6  # PYUSDT_PATH_ARG, PYUSDT_PATHS_MAX
 _STEPS, _NAME = 8, 255  # PYUSDT_FETCH_STEPS, PYUSDT_FETCH_NAME
 _VERSION = 1
-_LOCAL, _GLOBAL, _GIVEN, _LOCALS = 1, 2, 3, 5  # enum pyusdt_fetch_root
+_LOCAL, _GLOBAL, _GIVEN, _LOCALS, _EXCEPTION = 1, 2, 3, 5, 6  # enum pyusdt_fetch_root
 _ATTRIBUTE, _INDEX, _KEY = 1, 2, 3  # enum pyusdt_fetch_op
 _INT, _STRING, _PRESENT, _TYPENAME, _LENGTH, _REPR = 1, 3, 4, 5, 6, 7  # enum pyusdt_fetch_result
-_ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _GIVEN}
+_ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _EXCEPTION}
 _FUNCTIONS = {"present": _PRESENT, "typename": _TYPENAME, "length": _LENGTH, "repr": _REPR}
 _REPR_WITH_SECRETS, _REPR_LEAST = 8, 16
 _PROBES = ("function-entry", "function-return", "line", "exception-raise", "exception-handled")
 _GIVEN_PROBES = {
     "retval": ("function-return",),
-    "exception": ("exception-raise", "exception-handled"),
+    "exception": ("exception-raise", "exception-handled", "function-return"),
 }
 _TEXT_MOST = 1023  # bytes of a string in an event
 # what a use says of a type
@@ -289,7 +289,7 @@ class _PathWriter:
             return None
         steps.reverse()
         name = ""
-        if _ROOTS[at.name] != _GIVEN:
+        if at.name in ("local", "global"):
             if not steps or steps[0][0] != _ATTRIBUTE:
                 refuse("D_SYNTAX", loc, f"{at.name} is followed by a name: {at.name}.NAME")
             name = str(steps.pop(0)[1])

@@ -333,15 +333,16 @@ static void offer_at(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
         pyusdt_fire_at(firing->probe, number, sessions, &firing->args);
 }
 
-/* The same at a place in code. given: what values by paths may begin with. */
-static void offer_at_code(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
-                          const struct pyusdt_vm_place *place, uint64_t sessions, PyObject *given)
+/* The same at a place in code. */
+static void offer_at_code(struct pyusdt_firing *firing, const struct pyusdt_vm_place *place,
+                          const struct pyusdt_pyvm_event *event)
 {
+    uint32_t number = __atomic_load_n(&place->number, __ATOMIC_RELAXED);
+    uint64_t sessions = event->sessions;
+
     if (__builtin_expect((firing->demand & PYUSDT_PATH_ARGS) != 0, 0))
-        sessions = pyusdt_vm_paths_offer(
-            firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED), sessions, given);
-    offer_at(firing, probe, __atomic_load_n(&place->number, __ATOMIC_RELAXED),
-             place->texts->module.address, sessions);
+        sessions = pyusdt_vm_paths_offer(firing, event, number);
+    offer_at(firing, event->probe, number, place->texts->module.address, sessions);
 }
 
 /* Counts for the sessions that only want counts. Leaves the others in *sessions, and returns their
@@ -384,7 +385,7 @@ __attribute__((noinline)) static void fire_exception(struct pyusdt_firing *firin
     pyusdt_string_set(&string, &source);
     pyusdt_firing_text(firing, 3, type, pyusdt_text_length(type, strlen(type)));
     pyusdt_firing_text(firing, 4, string.address != NULL ? string.address : "", string.length);
-    offer_at_code(firing, event->probe, place, event->sessions, event->exception);
+    offer_at_code(firing, place, event);
     pyusdt_text_source_close(&source);
     Py_XDECREF(text);
 }
@@ -417,7 +418,7 @@ __attribute__((noinline)) static void fire_with_arguments(struct pyusdt_pyvm_eve
         return;
     }
     set_number(&firing, 3, event->how);
-    offer_at_code(&firing, event->probe, event->place, event->sessions, event->returned);
+    offer_at_code(&firing, event->place, event);
 }
 
 void pyusdt_vm_fire_code(struct pyusdt_pyvm_event *event)
@@ -444,8 +445,8 @@ fire_monitored_with_arguments(const struct pyusdt_pyvm_kind *kind, PyObject *con
     event.place = pyusdt_vm_code_place(event.code);
     if (event.place == NULL)
         return;
-    if (kind->probe == PYUSDT_VM_FUNCTION_RETURN && kind->how != PYUSDT_VM_UNWOUND)
-        event.returned = args[2];
+    if (kind->probe == PYUSDT_VM_FUNCTION_RETURN)
+        *(kind->how == PYUSDT_VM_UNWOUND ? &event.unwinding : &event.returned) = args[2];
     if (kind->line == PYUSDT_VM_LINE_FIRST)
         event.line = event.code->co_firstlineno;
     else if (kind->line == PYUSDT_VM_LINE_GIVEN)

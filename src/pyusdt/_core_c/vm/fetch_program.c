@@ -44,6 +44,11 @@ uint32_t pyusdt_fetch_text_size(const struct pyusdt_fetch_program *program)
     }
 }
 
+int pyusdt_fetch_is_of_exception(const struct pyusdt_fetch_program *program)
+{
+    return program->root == PYUSDT_FETCH_EXCEPTION;
+}
+
 /* ---- loading ---- */
 
 struct names {
@@ -108,7 +113,7 @@ static int is_repr(enum pyusdt_fetch_result result)
 /* NULL: they go together. */
 static const char *check_kinds(const struct pyusdt_fetch_program *program)
 {
-    if (program->root < PYUSDT_FETCH_LOCAL || program->root > PYUSDT_FETCH_LOCALS ||
+    if (program->root < PYUSDT_FETCH_LOCAL || program->root > PYUSDT_FETCH_EXCEPTION ||
         program->root == PYUSDT_FETCH_NO_ROOT)
         return "an unknown root";
     if (program->result < PYUSDT_FETCH_INT || program->result > PYUSDT_FETCH_REPR_WITH_SECRETS)

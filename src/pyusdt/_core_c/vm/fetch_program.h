@@ -24,9 +24,10 @@
 enum pyusdt_fetch_root {
     PYUSDT_FETCH_LOCAL = 1, /* a variable of the frame, by name */
     PYUSDT_FETCH_GLOBAL,    /* a name of its module */
-    PYUSDT_FETCH_GIVEN,     /* the object that the event is about: retval, exception */
+    PYUSDT_FETCH_GIVEN,     /* what the function returns */
     PYUSDT_FETCH_NO_ROOT,   /* conditions (value_conditions.h) */
     PYUSDT_FETCH_LOCALS,    /* all variables of the frame, as a text */
+    PYUSDT_FETCH_EXCEPTION, /* the exception of the event */
 };
 
 enum pyusdt_fetch_op {
@@ -88,6 +89,9 @@ void pyusdt_fetch_free(struct pyusdt_fetch_program *program);
 
 /* The bytes of text that a caller's buffer needs; 0 unless the result is a text. */
 uint32_t pyusdt_fetch_text_size(const struct pyusdt_fetch_program *program);
+
+/* Whether what is given to it is an exception. */
+int pyusdt_fetch_is_of_exception(const struct pyusdt_fetch_program *program);
 
 /* In the frame that runs. given: the object that the event is about, or NULL; text: a buffer of
  * pyusdt_fetch_text_size() bytes. With the GIL; leaves exceptions as they are. */

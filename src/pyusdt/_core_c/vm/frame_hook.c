@@ -195,6 +195,10 @@ static void fire_return(PyThreadState *thread, frame_type *frame, PyCodeObject *
         event.how = read_exit(frame, code, result);
         event.offset = read_offset(frame);
         event.returned = result;
+        event.unwinding =
+            saved.is_set && saved.value != NULL && PyExceptionInstance_Check(saved.value)
+                ? saved.value
+                : NULL;
         pyusdt_vm_fire_code(&event);
     }
     take_from_stack(thread, frame, before);

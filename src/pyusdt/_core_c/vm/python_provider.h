@@ -205,7 +205,8 @@ struct pyusdt_pyvm_event {
     PyObject *at;        /* the same as an int object, in the place of offset; or NULL */
     uint64_t how;        /* function-entry, function-return */
     PyObject *exception; /* exception-raise, exception-handled */
-    PyObject *returned;  /* function-return; NULL: by an exception */
+    PyObject *returned;  /* function-return; NULL: by an exception, which is */
+    PyObject *unwinding; /* this one, if it is known */
 };
 
 /* Whether some session wants this probe of this code. */

@@ -112,10 +112,18 @@ static void set_absent(struct pyusdt_firing *firing)
 struct reading {
     const struct compiled *session;
     const struct pyusdt_firing *firing;
-    PyObject *given;
+    const struct pyusdt_pyvm_event *event;
     uint32_t done;
     struct pyusdt_fetched found[PATHS];
 };
+
+static PyObject *find_given(const struct pyusdt_fetch_program *program,
+                            const struct pyusdt_pyvm_event *event)
+{
+    if (!pyusdt_fetch_is_of_exception(program))
+        return event->returned;
+    return event->exception != NULL ? event->exception : event->unwinding;
+}
 
 static const struct pyusdt_fetched *read_path(void *from, unsigned i, const char **text)
 {
@@ -127,7 +135,8 @@ static const struct pyusdt_fetched *read_path(void *from, unsigned i, const char
         return &reading->found[i];
     reading->done |= 1u << i;
     if (program != NULL)
-        pyusdt_fetch_run(program, reading->given, texts[i], &reading->found[i]);
+        pyusdt_fetch_run(program, find_given(program, reading->event), texts[i],
+                         &reading->found[i]);
     else
         reading->found[i].present = 0;
     return &reading->found[i];
@@ -162,14 +171,14 @@ static void fire(const struct pyusdt_firing *firing, uint32_t place, uint64_t se
 }
 
 /* Fires with the values, unless no clause of the session is interested. */
-static void offer_to(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe, uint32_t place,
-                     unsigned number, const struct compiled *session, uint32_t demand,
-                     PyObject *given)
+static void offer_to(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
+                     uint32_t place, unsigned number, const struct compiled *session,
+                     uint32_t demand)
 {
-    struct reading reading = {.session = session, .firing = firing, .given = given};
+    struct reading reading = {.session = session, .firing = firing, .event = event};
 
     if (!pyusdt_conditions_hold(
-            &session->conditions, PYUSDT_VM_BIT(probe),
+            &session->conditions, PYUSDT_VM_BIT(event->probe),
             &(struct pyusdt_condition_subjects){&reading, read_path, read_argument}))
         return;
     for (unsigned i = 0; i < session->n; i++)
@@ -179,13 +188,13 @@ static void offer_to(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
     set_absent(firing);
 }
 
-uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
-                               uint32_t place, uint64_t sessions, PyObject *given)
+uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
+                               uint32_t place)
 {
     uint64_t others = 0;
 
     set_absent(firing);
-    for (; sessions != 0; sessions &= sessions - 1) {
+    for (uint64_t sessions = event->sessions; sessions != 0; sessions &= sessions - 1) {
         unsigned number = (unsigned)__builtin_ctzll(sessions);
         struct compiled *session = number < PYUSDT_MAX_SESSIONS
                                        ? find_programs(number)
@@ -197,7 +206,7 @@ uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_pr
         if (demand == 0)
             others |= 1ull << number;
         else
-            offer_to(firing, probe, place, number, session, demand, given);
+            offer_to(firing, event, place, number, session, demand);
     }
     return others;
 }

@@ -14,11 +14,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Fires for those of the sessions that read paths, each with its own values and unless its
- * conditions (value_conditions.h) are against it, and returns the other sessions. given: the object that the event is about, or NULL. The further arguments are absent
- * before and after. */
-uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, enum pyusdt_pyvm_probe probe,
-                               uint32_t place, uint64_t sessions, PyObject *given);
+/* Fires for those of the event's sessions that read paths, each with its own values and unless its
+ * conditions (value_conditions.h) are against it, and returns the other sessions. The further
+ * arguments are absent before and after. */
+uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
+                               uint32_t place);
 
 /* Once, before the provider's probes are published. */
 void pyusdt_vm_paths_start(void);
