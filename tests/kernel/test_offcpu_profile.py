@@ -91,8 +91,8 @@ def test_those_that_wait_already(tmp_path):
             "--lines",
             "--speedscope",
             tmp_path / "p.json",
-            "--svg",
-            tmp_path / "p.svg",
+            "--flamegraph",
+            tmp_path / "p.html",
             "-d",
             1,
             subject.pid,
@@ -110,11 +110,14 @@ def test_those_that_wait_already(tmp_path):
     }
     assert 45 < shares["begins (<string>:4)"] < 55 > shares["<module> (<string>:23)"] > 45, rows
     profiles = json.loads((tmp_path / "p.json").read_text())["profiles"]
-    assert (
-        sum(sum(each["weights"]) for each in profiles) == pytest.approx(total, abs=1e-5)
-        and len(profiles) == 2
-    )
-    assert " s, 100.0%</title>" in (tmp_path / "p.svg").read_text()
+    weights = [
+        weight
+        for each in profiles
+        for stack, weight in zip(each["samples"], each["weights"], strict=True)
+        if stack
+    ]
+    assert sum(weights) == pytest.approx(total, abs=1e-5) and len(profiles) == 2
+    assert ' s, 100.0%"' in (tmp_path / "p.html").read_text()
 
 
 def test_what_it_starts():

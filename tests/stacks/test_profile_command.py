@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from xml.etree import ElementTree
 
 import pytest
 
@@ -25,6 +24,7 @@ from pydtrace.profile.sampler import ALL, RUNNING, SampledProcess, SamplerOption
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.unwind.thread_capture import ThreadCapture
 from tests.support import stacks_harness as harness
+from tests.support.made_up.flame_pages import page_data
 from tests.support.speedscope_schema import check_speedscope
 
 SHARES = os.path.join(harness.STACKS, "programs", "shares.py")
@@ -319,9 +319,10 @@ def test_a_thread_that_takes_the_place_of_one_that_has_ended(python):
 
 def test_a_command_and_its_files(tmp_path):
     """The table, speedscope's file and the flame graph are of the same samples; --lines tells lines apart."""
-    scope, svg = tmp_path / "p.json", tmp_path / "p.svg"
+    scope, page = tmp_path / "p.json", tmp_path / "p.html"
     run = harness.pyusdt(
-        "profile", "--lines", "--speedscope", scope, "--svg", svg, "--", sys.executable, SHARES, 1
+        *["profile", "--lines", "--speedscope", scope, "--flamegraph", page],
+        *["--", sys.executable, SHARES, 1],
     )
     assert run.returncode == 0 and run.stderr == "", run
     printed = run.stdout.splitlines()
@@ -342,12 +343,9 @@ def test_a_command_and_its_files(tmp_path):
     assert sum(weights) == pytest.approx(samples / 97)
     lines = {frame.get("line") for frame in file["shared"]["frames"] if frame["name"] == "most"}
     assert len(lines) > 1 and None not in lines
-    boxes = [
-        each.get("data-name")
-        for each in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}g")
-    ]
-    assert any(name.startswith(f"most ({SHARES}:") for name in boxes)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.json", "p.svg"]
+    names = page_data(page.read_text())["names"]
+    assert any(name == "most" and whole.startswith(f"{SHARES}:") for name, _, whole in names)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.html", "p.json"]
 
 
 def test_what_it_starts_is_in_it_where_asked_for():
@@ -389,9 +387,9 @@ def test_a_signal_ends_it_with_what_there_is(number):
         (["--", "true"], 1, "(true) has ended before a Python was seen in it"),
         (["--", "/nowhere"], 1, "pyusdt: failed to run /nowhere: No such file or directory\n"),
         (
-            ["--svg", "/nowhere/x.svg", "1"],
+            ["--flamegraph", "/nowhere/x.html", "1"],
             2,
-            "pyusdt profile: error: /nowhere/x.svg: there is no such folder\n",
+            "pyusdt profile: error: /nowhere/x.html: there is no such folder\n",
         ),
         (["--rate", "5000", "1"], 2, "a number from 1 to 1000 is wanted, not '5000'"),
         (["--wall", "--gil", "1"], 2, "not allowed with argument"),
@@ -418,7 +416,7 @@ def test_what_is_no_python():
 
 
 def test_a_file_that_can_not_be_written():
-    run = harness.pyusdt("profile", "--svg", "/dev/full", "--", sys.executable, SHARES, 1)
+    run = harness.pyusdt("profile", "--flamegraph", "/dev/full", "--", sys.executable, SHARES, 1)
     assert (
         run.returncode == 1
         and "pyusdt: failed to write to /dev/full: No space left on device\n" in run.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from pydtrace.profile.short_paths import ShortPaths
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from . import chance
@@ -25,7 +26,7 @@ _SCALES = {
 }
 
 
-def _format_amount(amount: float, unit: str) -> str:
+def format_amount(amount: float, unit: str) -> str:
     scales = _SCALES.get(unit)
     if not scales:
         return f"{amount:.0f}"
@@ -33,8 +34,8 @@ def _format_amount(amount: float, unit: str) -> str:
     return f"{amount / factor:.3g} {name}" if amount else "0"
 
 
-def _describe_profile(profile: StackAmounts) -> str:
-    amount = f"{_format_amount(profile.total, profile.unit)}"
+def describe_profile(profile: StackAmounts) -> str:
+    amount = f"{format_amount(profile.total, profile.unit)}"
     if profile.unit == "samples" or profile.samples is None:
         return amount if profile.unit in _SCALES else f"{amount} {profile.unit}"
     return f"{profile.samples} samples, {amount}"
@@ -44,7 +45,7 @@ def render_head(difference: ProfileDifference, before: str, after: str) -> str:
     """before, after: the names of the files."""
     width = max(len(escape_for_terminal(name)) for name in (before, after))
     lines = [
-        f"{word:<6}  {escape_for_terminal(name):<{width}}  {_describe_profile(profile)}\n"
+        f"{word:<6}  {escape_for_terminal(name):<{width}}  {describe_profile(profile)}\n"
         for word, name, profile in (
             ("before", before, difference.before),
             ("after", after, difference.after),
@@ -73,13 +74,13 @@ class _ChangeCells:
     def format_cells(self, change: Change) -> list[str]:
         if self._by_amount:
             margin = (
-                f" ± {_format_amount(change.margin, self._unit)}"
+                f" ± {format_amount(change.margin, self._unit)}"
                 if change.margin is not None
                 else ""
             )
             sign = "+" if change.difference > 0 else ""
-            cells = [_format_amount(each, self._unit) for each in (change.before, change.after)]
-            difference = f"{sign}{_format_amount(change.difference, self._unit)}{margin}"
+            cells = [format_amount(each, self._unit) for each in (change.before, change.after)]
+            difference = f"{sign}{format_amount(change.difference, self._unit)}{margin}"
         else:
             margin = f" ± {100 * change.margin:.1f}" if change.margin is not None else ""
             cells = [f"{each:.1%}" for each in (change.before, change.after)]
@@ -103,6 +104,7 @@ def _select_rows(difference: ProfileDifference) -> list[FunctionChange]:
 
 def render_difference(difference: ProfileDifference, before: str, after: str) -> str:
     changed = _select_rows(difference)
+    paths = ShortPaths({row.place.file for row in difference.rows})
     cells = _ChangeCells(difference.by_amount, difference.unit)
     rows = [
         ["", "", "SELF", "", "", "", "TOTAL", "", ""],
@@ -111,7 +113,7 @@ def render_difference(difference: ProfileDifference, before: str, after: str) ->
             [
                 *cells.format_cells(row.own),
                 *cells.format_cells(row.total),
-                escape_for_terminal(row.place.text),
+                escape_for_terminal(row.place.shorten(paths).text),
             ]
             for row in changed
         ),

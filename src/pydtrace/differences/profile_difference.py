@@ -54,7 +54,7 @@ class FunctionChange:
 
 
 class ProfileDifference:
-    """rows: what has changed most first; by_amount: amounts are compared, not shares; no_chance: why chance cannot be computed."""
+    """rows: what has changed most first; by_amount: amounts are compared, not shares; totals: of both profiles; no_chance: why chance cannot be computed."""
 
     def __init__(self, before: StackAmounts, after: StackAmounts, by_amount: bool) -> None:
         if before.unit != after.unit:
@@ -63,7 +63,7 @@ class ProfileDifference:
             )
         self.before, self.after, self.by_amount = before, after, by_amount
         self.unit = before.unit
-        self._totals = before.total or 1.0, after.total or 1.0
+        self.totals = before.total or 1.0, after.total or 1.0
         self.no_chance = self._explain_no_chance()
         self.rows = self._compare_functions()
 
@@ -81,8 +81,8 @@ class ProfileDifference:
         rows = [
             FunctionChange(
                 place,
-                self._compare(own_before[place], own_after[place]),
-                self._compare(total_before[place], total_after[place]),
+                self.compare(own_before[place], own_after[place]),
+                self.compare(total_before[place], total_after[place]),
             )
             for place in total_before.keys() | total_after.keys()
         ]
@@ -98,8 +98,9 @@ class ProfileDifference:
         )
         return rows
 
-    def _compare(self, before: float, after: float) -> Change:
-        of_before, of_after = (1.0, 1.0) if self.by_amount else self._totals
+    def compare(self, before: float, after: float) -> Change:
+        """Of two amounts; p is not adjusted yet."""
+        of_before, of_after = (1.0, 1.0) if self.by_amount else self.totals
         change = Change(before / of_before, after / of_after)
         one_before, one_after = self.before.sample_amount, self.after.sample_amount
         if not self.no_chance and one_before and one_after:
@@ -123,7 +124,7 @@ class ProfileDifference:
             )
             return
         of_before, of_after = (
-            round(total / one) for total, one in zip(self._totals, (one_before, one_after))
+            round(total / one) for total, one in zip(self.totals, (one_before, one_after))
         )
         change.p = chance.compare_shares(before, of_before, after, of_after)
         change.margin = chance.share_margin(before, of_before, after, of_after)

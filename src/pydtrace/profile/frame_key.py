@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .short_paths import ShortPaths
+
 _WITH_LINE = re.compile(r"(.*?) \((.*):(\d+)\)", re.DOTALL)
 
 
@@ -36,6 +40,10 @@ class FrameKey(tuple[str, str, "int | None"]):
         function, file, line = self
         where = f"{file}:{line}" if line is not None else file
         return f"{function} ({where})" if file else function
+
+    def shorten(self, paths: ShortPaths) -> FrameKey:
+        """It with a short path."""
+        return FrameKey((self[0], paths.shorten(self[1]), self[2]))
 
 
 def pseudo_frame(what: str) -> FrameKey:

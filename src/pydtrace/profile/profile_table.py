@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
+from .short_paths import ShortPaths
 from .stack_profile import RUNNING_THREADS
 
 TYPE_CHECKING = False
@@ -61,14 +62,15 @@ def render_remarks(profile: Profile) -> str:
     return "".join(lines)
 
 
-def render_table(profile: Profile, rows: int = ROWS) -> str:
+def render_table(profile: Profile, whole_paths: bool = False, rows: int = ROWS) -> str:
     """The functions by their own share."""
     functions, samples = profile.rank_functions(), profile.samples
+    paths = ShortPaths({} if whole_paths else {place.file for place, _, _ in functions})
     if not samples:
         return ""
     lines = ["  SELF   TOTAL  FUNCTION\n"]
     lines += [
-        f"{own / samples:6.1%}  {total / samples:6.1%}  {escape_for_terminal(place.text)}\n"
+        f"{own / samples:6.1%}  {total / samples:6.1%}  {escape_for_terminal(place.shorten(paths).text)}\n"
         for place, own, total in functions[:rows]
     ]
     if len(functions) > rows:
@@ -76,9 +78,9 @@ def render_table(profile: Profile, rows: int = ROWS) -> str:
     return "".join(lines)
 
 
-def render_profile(profile: Profile) -> str:
+def render_profile(profile: Profile, whole_paths: bool = False) -> str:
     return (
         render_head(profile)
         + render_remarks(profile)
-        + ("\n" + render_table(profile) if profile.samples else "")
+        + ("\n" + render_table(profile, whole_paths) if profile.samples else "")
     )

@@ -388,7 +388,7 @@ class SampledProcess:
             places = [pseudo_frame("lost")]
         elif "torn" in raw.marks:
             places.insert(0, pseudo_frame("moving"))
-        return tuple(reversed(places)) or (pseudo_frame("no Python function"),)
+        return self._profile.fold_stack(reversed(places)) or (pseudo_frame("no Python function"),)
 
     def _make_frame_key(self, frame: AnyFrame) -> FrameKey:
         return self._profile.intern_frame(

@@ -14,12 +14,13 @@ from collections import Counter
 
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
+from .frame_folding import fold_frames
 from .frame_key import FrameKey, pseudo_frame
 from .sample_labels import THREAD, format_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from .sample_labels import Labels
     from .sample_order import SampleOrder
@@ -60,6 +61,7 @@ class Profile:
     ) -> None:
         self.hz, self.thread_kind, self.is_exact = hz, thread_kind, is_exact
         self.separated = separated
+        self.folds_libraries = False  # frames of installed packages and of the standard library
         self.began_ns = time.time_ns()
         self.order: SampleOrder | None = None  # whoever needs the samples' times sets it
         self.seconds = 0.0
@@ -85,6 +87,10 @@ class Profile:
             self._sizes[place] = len(escape_for_terminal(place.text))
             known = self._places[place] = place
         return known
+
+    def fold_stack(self, stack: Iterable[FrameKey]) -> Stack:
+        """It without what its reader does not want to see."""
+        return tuple(self.intern_frame(place) for place in fold_frames(stack, self.folds_libraries))
 
     def _intern_labels(self, labels: Labels) -> Labels:
         """The same for labels."""

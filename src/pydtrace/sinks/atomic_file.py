@@ -92,3 +92,12 @@ class AtomicFile:
             with contextlib.suppress(OSError):
                 os.unlink(self.part_path)
         self.part_path = None
+
+
+def write_file(path: str, content: str | bytes) -> None:
+    """A file that is there when it is whole.  Raises OutputError."""
+    aside = AtomicFile(path)
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    with aside.report_errors(), open(aside.create_file(), "wb") as file:
+        file.write(data)
+    aside.commit_file()

@@ -102,7 +102,9 @@ class OffCpuSink(Sink):
                     self._make_frame(frame.name, frame.file, frame.line) for frame in thread.frames
                 ]
                 self._waiting[task.tid] = OffCpuInterval(
-                    now, self._make_labels(task.name, task.tid), tuple(reversed(stack))
+                    now,
+                    self._make_labels(task.name, task.tid),
+                    self._profile.fold_stack(reversed(stack)),
                 )
 
     def end_intervals(self) -> None:
@@ -114,7 +116,7 @@ class OffCpuSink(Sink):
         state, name, texts = record
         self._waiting.pop(record.tid, None)  # when it came was lost
         if chr(state) != _ENDED:
-            stack = tuple(self._read_stack(texts, chr(state)))
+            stack = self._profile.fold_stack(self._read_stack(texts, chr(state)))
             self._waiting[record.tid] = OffCpuInterval(
                 record.time, self._make_labels(name, record.tid), stack
             )

@@ -35,12 +35,12 @@ def test_a_misspelt_command(written, hint):
         (["dump", "-p", "1"], "\nhint: pyusdt dump PID: the id stands by itself\n"),
         (["top", "x\x1b"], ": x\\x1b\n"),
         (
-            ["profile", "--flame", "x.svg", "1"],
-            "no option --flame\nhint: --svg FILE writes a flame graph\n",
+            ["profile", "--svg", "x.svg", "1"],
+            "no option --svg\nhint: --flamegraph FILE writes a flame graph, as a page (HTML)\n",
         ),
         (
             ["profile", "-ox.svg", "1"],
-            "no option -o\nhint: --svg FILE, --speedscope FILE, --pprof FILE and --folded write what was seen\n",
+            "no option -o\nhint: --flamegraph FILE, --speedscope FILE, --pprof FILE and --folded write what was seen\n",
         ),
         (["dump", "--jsno=1", "1"], "no option --jsno\nhint: did you mean --json?\n"),
         (

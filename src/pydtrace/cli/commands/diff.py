@@ -10,11 +10,13 @@ from pydtrace.differences.aggregation_difference import (
     read_aggregations,
 )
 from pydtrace.differences.aggregation_text import encode_aggregations, render_aggregations
+from pydtrace.differences.difference_page import render_difference_page
 from pydtrace.differences.difference_text import encode_difference, render_difference
 from pydtrace.differences.profile_difference import DifferentUnits, ProfileDifference
 from pydtrace.profile.pprof_schema import NoProtobuf
 from pydtrace.profile.profile_reader import read_bounded, read_profile
 from pydtrace.profile.stack_amounts import UnreadableProfile
+from pydtrace.sinks.atomic_file import write_file
 from pydtrace.untrusted.isolated_python import isolated_command
 
 TYPE_CHECKING = False
@@ -69,12 +71,17 @@ def _find_kind(path: str) -> str:
 def _compare_profiles(options: Namespace) -> str:
     before, after = (read_profile(path, options.lines) for path in (options.before, options.after))
     found = ProfileDifference(before, after, options.amounts or before.unit == "bytes")
+    if options.flamegraph:
+        page = render_difference_page(found, options.before, options.after)
+        write_file(options.flamegraph, page)
     if options.json:
         return encode_difference(found)
     return render_difference(found, options.before, options.after)
 
 
 def _compare_aggregations(options: Namespace, script: list[str]) -> str:
+    if options.flamegraph:
+        raise NotCompared("--flamegraph is for profiles")
     sides = [
         read_aggregations(_replay(path, script) if script else _read_lines(path))
         for path in (options.before, options.after)

@@ -16,6 +16,9 @@ def add_diff_options(parser: ArgumentParser) -> None:
         help="compare samples, seconds or bytes, not shares of the whole",
     )
     parser.add_argument("--lines", action="store_true", help="tell the lines of a function apart")
+    parser.add_argument(
+        "--flamegraph", metavar="FILE", help="write a flame graph with the changes as colours"
+    )
     script = parser.add_mutually_exclusive_group()
     script.add_argument(
         "-n", dest="program", metavar="SCRIPT", help="of recordings: whose aggregations to compare"

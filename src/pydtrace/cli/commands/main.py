@@ -924,13 +924,13 @@ COMMANDS = {
 }
 
 
-_WRITES_HINT = "--svg FILE, --speedscope FILE, --pprof FILE and --folded write what was seen"
+_WRITES_HINT = "--flamegraph FILE, --speedscope FILE, --pprof FILE and --folded write what was seen"
 _OPTION_HINTS = {
     "-o": _WRITES_HINT,
     "--output": _WRITES_HINT,
     "-f": _WRITES_HINT,
     "--format": _WRITES_HINT,
-    "--flame": "--svg FILE writes a flame graph",
+    "--svg": "--flamegraph FILE writes a flame graph, as a page (HTML)",
 }  # of profile
 
 

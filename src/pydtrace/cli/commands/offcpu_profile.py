@@ -69,6 +69,7 @@ def _compile_script(settings: Options, target: int, options: Namespace) -> Any:
 
 def _trace_waits(driver: Driver, options: Namespace) -> Profile:
     profile = Profile(UNITS_PER_SECOND, "waits", is_exact=True, separated=separated_labels(options))
+    profile.folds_libraries = options.mine
     if options.speedscope:
         profile.order = SampleOrder()
     waits = OffCpuSink(profile, options.lines, needs_threads(options))

@@ -10,17 +10,25 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
+from datetime import datetime, timezone
 
 from pydtrace.cli.pydtrace.signals import InterruptHandler, make_waiting_command
 from pydtrace.engine import Targets
 from pydtrace.profile.pprof_schema import NoProtobuf, load_profile_message
+from pydtrace.profile.profile_table import (
+    render_head,
+    render_profile,
+    render_remarks,
+    render_unseen,
+)
 from pydtrace.profile.sample_order import SampleOrder
 from pydtrace.profile.sampler import WORDS, Sampler, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
-from pydtrace.sinks.atomic_file import AtomicFile
+from pydtrace.sinks.atomic_file import write_file
 from pydtrace.untrusted.watchdog import watchdog
 
 from .stack_options import needs_threads, separated_labels
@@ -152,6 +160,7 @@ def collect_profile(options: Namespace) -> Profile:
     profile = Profile(
         options.rate, WORDS[_thread_selection(options)], separated=separated_labels(options)
     )
+    profile.folds_libraries = options.mine
     if options.speedscope:
         profile.order = SampleOrder()
     command = make_waiting_command(options.command)
@@ -220,17 +229,18 @@ def _fill_profile(
 # --- output --------------------------------------------------------------------------------
 
 
-def write_file(path: str, content: str | bytes) -> None:
-    """A file that is there when it is whole.  Raises sinks.output_file.OutputError."""
-    aside = AtomicFile(path)
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    with aside.report_errors(), open(aside.create_file(), "wb") as file:
-        file.write(data)
-    aside.commit_file()
-
-
 def profile_title(options: Namespace) -> str:
     return " ".join(options.command) if options.command else f"process {options.pid}"
+
+
+def profile_facts(profile: Profile) -> list[str]:
+    """What a page says of it, besides its title."""
+    began = datetime.fromtimestamp(profile.began_ns / 1e9, timezone.utc).astimezone()
+    return [
+        socket.gethostname(),
+        began.strftime("%Y-%m-%d %H:%M:%S %z"),
+        *f"{render_head(profile)}{render_remarks(profile)}".splitlines(),
+    ]
 
 
 def write_output(profile: Profile, options: Namespace) -> str:
@@ -238,23 +248,18 @@ def write_output(profile: Profile, options: Namespace) -> str:
     from pydtrace.profile.flamegraph import render_flamegraph
     from pydtrace.profile.folded import fold_stacks
     from pydtrace.profile.pprof import encode_pprof
-    from pydtrace.profile.profile_table import render_head, render_profile, render_unseen
     from pydtrace.profile.speedscope import make_speedscope
 
     if options.speedscope:
         write_file(options.speedscope, json.dumps(make_speedscope(profile, profile_title(options))))
     if options.pprof:
         write_file(options.pprof, encode_pprof(profile, profile_title(options)))
-    if options.svg:
-        write_file(
-            options.svg,
-            render_flamegraph(
-                profile, f"{profile_title(options)}: {render_head(profile)}".rstrip()
-            ),
-        )
+    if options.flamegraph:
+        page = render_flamegraph(profile, profile_title(options), profile_facts(profile))
+        write_file(options.flamegraph, page)
     if options.folded:
         sys.stderr.write(render_unseen(profile))
-    return fold_stacks(profile) if options.folded else render_profile(profile)
+    return fold_stacks(profile) if options.folded else render_profile(profile, options.paths)
 
 
 def check_options(options: Namespace) -> str | None:
@@ -269,7 +274,7 @@ def check_options(options: Namespace) -> str | None:
         )
     if options.no_stop and options.native:
         return "--native needs stopped threads: it does not work with --no-stop"
-    for path in (options.speedscope, options.svg, options.pprof):
+    for path in (options.speedscope, options.flamegraph, options.pprof):
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"
     return _check_protobuf() if options.pprof else None

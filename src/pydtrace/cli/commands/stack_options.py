@@ -185,7 +185,15 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")
     parser.add_argument("--pprof", metavar="FILE", help="write a file for go tool pprof, Parca …")
-    parser.add_argument("--svg", metavar="FILE", help="write a flame graph")
+    parser.add_argument("--flamegraph", metavar="FILE", help="write a flame graph: a page (HTML)")
+    parser.add_argument(
+        "--mine",
+        action="store_true",
+        help="fold the frames of installed packages and of the standard library",
+    )
+    parser.add_argument(
+        "--paths", action="store_true", help="whole paths in the table, not short ones"
+    )
 
 
 def separated_labels(options: argparse.Namespace) -> list[str]:
