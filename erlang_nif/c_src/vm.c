@@ -479,7 +479,9 @@ ERL_NIF_TERM pyusdt_nif_vm_fire(ErlNifEnv *env, int argc, const ERL_NIF_TERM arg
         return pyusdt_atoms.no;
     for (unsigned i = 0; probes[probe].arguments[i] && enif_get_list_cell(env, list, &value, &list);
          i++)
-        if (probes[probe].arguments[i] == 's')
+        if (probes[probe].arguments[i] == 's' && enif_is_binary(env, value))
+            pyusdt_vm_put_binary(&event, i, value);
+        else if (probes[probe].arguments[i] == 's')
             pyusdt_vm_put(&event, i, value);
         else
             pyusdt_vm_put_number(&event, i, value);

@@ -21,6 +21,9 @@ longest(Most) ->
     Queues = [Queue || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Lengths)), Most), Queue <- queue(Pid)],
     lists:sort(fun(#{length := A}, #{length := B}) -> A >= B end, Queues).
 
+%% OTP 25's own type of process_info/2 has no {dictionary, Key}, which OTP 26.2 has.
+-dialyzer({nowarn_function, value/2}).
+
 -define(INTERVAL, 1000). % ms of reductions
 
 %% @doc The processes with the most of something, the most first.

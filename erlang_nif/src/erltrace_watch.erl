@@ -20,6 +20,9 @@
                   retval => term(), exception => {error | exit | throw, term()}}.
 -type ended() :: count | time | calls.
 
+%% Its process exits with the result.
+-dialyzer({no_return, watch_alone/2}).
+
 -define(DEFAULTS, #{where => "true", slower => 0, time => 60000, calls => 100000, print => false}).
 -define(TRACER, pyusdt_nif).
 -define(STATE, watch).

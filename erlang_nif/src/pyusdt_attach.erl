@@ -172,7 +172,8 @@ load_one(Module, Binary) ->
 compile_again(Module, Binary) ->
     try
         {ok, {Module, [{abstract_code, {_, Forms}}]}} = beam_lib:chunks(Binary, [abstract_code]),
-        {ok, Module, Again} = compile:forms(Forms, [binary]),
+        Compiler = list_to_existing_atom("compile"), % of an application that a node may not have
+        {ok, Module, Again} = Compiler:forms(Forms, [binary]),
         {module, Module} = code:load_binary(Module, atom_to_list(Module) ++ ".beam", Again),
         ok
     catch

@@ -1,7 +1,7 @@
 %% @doc Probes from system messages and samples: nodes, busy ports, long pauses, queues.
 %%
 %% A plan ({@link pyusdt_vm_trace_plan}) says what is monitored; samples are taken five times a
-%% second. Before OTP 28 only one process of a node can get messages about busy ports and long
+%% second, of a few processes each time, so that a node of many costs no more than one of few. Before OTP 28 only one process of a node can get messages about busy ports and long
 %% pauses. If it is another tool's, it stays; later ones have trace sessions for that.
 -module(pyusdt_vm_system_monitor).
 
@@ -10,12 +10,18 @@
 -export_type([state/0]).
 
 -type state() :: #{nodes := boolean(), monitors := [term()], probes := [atom()], session := term(),
-                  samples := [atom()], bytes := #{port() => non_neg_integer()}, connected := [port()]}.
-%% probes: those that need the monitors; session: from OTP 28 on, or none.
+                  samples := [atom()], bytes := #{port() => non_neg_integer()}, connected := [port()],
+                  left := [pid()], round := integer(), node := integer()}.
+%% probes: those that need the monitors; session: from OTP 28 on, or none; left: processes of this round that are to be sampled;
+%% round, node: when the round began, and when the node was sampled, in milliseconds.
+
+-define(SECOND, 1000).     % ms between two samples of a process, or of the node
+-define(MOST_AT_ONCE, 200). % processes
 
 -spec nothing() -> state().
 nothing() ->
-    #{nodes => false, monitors => [], probes => [], session => none, samples => [], bytes => #{}, connected => []}.
+    #{nodes => false, monitors => [], probes => [], session => none, samples => [], bytes => #{}, connected => [],
+      left => [], round => now_ms() - ?SECOND, node => now_ms() - ?SECOND}.
 
 %% @doc Monitor what the plan needs; with refusals of everything that is not possible.
 -spec change_plan(pyusdt_vm_trace_plan:plan(), state()) -> {state(), [pyusdt_vm_refusals:refusal()]}.
@@ -133,10 +139,54 @@ sample(#{samples := Samples} = State) ->
         true -> fire_queues();
         false -> ok
     end,
-    sample_ports(State).
+    sample_ports(sample_processes(sample_node(State))).
+
+sample_node(#{samples := Samples, node := Before} = State) ->
+    case lists:member('node-sample', Samples) andalso now_ms() - Before >= ?SECOND of
+        true -> fire_node(), State#{node := now_ms()};
+        false -> State
+    end.
+
+fire_node() ->
+    Memory = erlang:memory(),
+    Of = fun(Kind) -> proplists:get_value(Kind, Memory, 0) end,
+    fire_probe('node-sample', [node(), Of(total), Of(processes), Of(binary), Of(ets), erlang:system_info(process_count),
+                               erlang:system_info(port_count), erlang:statistics(total_run_queue_lengths)]).
+
+%% A new round begins when the last one is over, a second after its begin at the earliest.
+sample_processes(#{samples := Samples, left := Left, round := Began} = State) ->
+    case {lists:member('process-sample', Samples), Left} of
+        {false, _} -> State#{left := []};
+        {true, []} ->
+            case now_ms() - Began >= ?SECOND of
+                true -> fire_processes(State#{left := processes(), round := now_ms()});
+                false -> State
+            end;
+        {true, _} -> fire_processes(State)
+    end.
+
+fire_processes(#{left := Left} = State) ->
+    State#{left := fire_next(Left, ?MOST_AT_ONCE)}.
+
+fire_next([Pid | Others], Most) when Most > 0 ->
+    fire_process(Pid),
+    fire_next(Others, Most - 1);
+fire_next(Left, _) ->
+    Left.
+
+fire_process(Pid) ->
+    case process_info(Pid, [memory, message_queue_len, reductions]) of
+        [{_, Memory}, {_, Length}, {_, Reductions}] ->
+            fire_probe('process-sample', [Pid, unicode:characters_to_binary(erltrace_dump:name(Pid)), Memory, Length, Reductions]);
+        undefined ->
+            ok
+    end.
+
+now_ms() ->
+    erlang:monotonic_time(millisecond).
 
 sample_ports(#{samples := Samples, bytes := Bytes, connected := Connected} = State) ->
-    State#{bytes := fire_sent_bytes(Samples, Bytes), connected := register_peers(Samples -- ['dist-outputv', 'scheduler-queue'], Connected)}.
+    State#{bytes := fire_sent_bytes(Samples, Bytes), connected := register_peers(Samples -- ['dist-outputv', 'scheduler-queue', 'process-sample', 'node-sample'], Connected)}.
 
 %% Sockets that were accepted, or open before they were traced, have no event that names their peer.
 register_peers([], _Before) ->

@@ -302,6 +302,17 @@ def test_pauses_and_queues(erlang, trace, monkeypatch):
         assert found(run, rf" *{row}"), (row, run)
 
 
+def test_samples(erlang, trace):
+    """Of each process by its name, and of the node, which has as many processes as were sampled in a round at least."""
+    program = """erlang*:::process-sample /arg2 > 0 && arg4 >= 0/ { @s[copyinstr(arg1)] = max(arg3); }
+                 erlang*:::node-sample /arg1 > arg2 && arg2 > 0 && arg3 >= 0 && arg4 > 0 && arg6 > 0 && arg7 >= 0/
+                 { @n[copyinstr(arg0)] = max(arg5); }"""
+    run = trace(program, erlang.node("queue", module="vm"))
+    assert found(run, r" *keeper +500$"), run
+    assert found(run, r" *code_server +\d+$") and found(run, r" *vm:keep/0 +0$"), run
+    assert int(found(run, r" *'nonode@nohost' +(\d+)$")[0][1]) > 20, run
+
+
 def test_a_probe_that_no_node_has_is_told(erlang, examples):
     command = " ".join(erlang.node("messages", 1, module="vm"))
     run = harness.run(

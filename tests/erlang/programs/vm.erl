@@ -6,6 +6,7 @@
 -export([spawns/1, messages/1, schedules/1, collects/1, calls/1, ports/1, waits/1, signals/1]).
 -export([toggles/1, collected_elsewhere/1, far/1, drives/1, sorts/1, tables/1, pauses/1, beside/1]).
 -export([huge/1, renames/1, datasyncs/1, files/1, loads/1, controller/1, tsunami/1, drizzle/1, refused/1, cleared/1, shared/1]).
+-export([queue/1, keep/0]).
 -export([endings/1, entered/1, loop/0, nap/0, stuck/0, sleeps/0, slept/0, enabled/0, done/2]).
 
 %% Options for pyusdt_vm:enable/1, by the environment variable VM_OPTIONS, as an Erlang term.
@@ -370,6 +371,18 @@ pauses(_) ->
     Ref = monitor(process, Pid),
     receive {'DOWN', Ref, _, _, {nap_is_over, 1, _}} -> ok end,
     done("~p paused", [Pid]).
+
+%% A queue that is sampled, and a process without a name.
+queue(_) ->
+    register(keeper, spawn(?MODULE, keep, [])),
+    spawn(?MODULE, keep, []),
+    [keeper ! N || N <- lists:seq(1, 500)],
+    enabled(),
+    timer:sleep(2500),
+    done("~p queued", [self()]).
+
+keep() ->
+    receive never -> ok end.
 
 %% The last run of a process is not measured.
 square(Bytes) ->
