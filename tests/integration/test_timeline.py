@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -303,3 +304,29 @@ def test_without_perfetto(tmp_path):
         "dtrace: --perfetto needs perfetto: pip install 'pydtrace[perfetto]'; --chrome needs nothing\n",
     )
     assert os.listdir(tmp_path) == ["perfetto.py"] or not path.exists()
+
+
+def test_processes_have_names(tmp_path):
+    """Of a program that runs: as lists of processes have it.  Of a recording their numbers: another process may have the id now."""
+    (tmp_path / "named.py").write_text(
+        "import pyusdt, time\nfor i in range(20): pyusdt.p(i); time.sleep(0.02)\n"
+    )
+    script = 'pyusdt$target:::user_trace-i4s4 { printf("name=%s", "x"); }'
+    path, events = tmp_path / "live.json", tmp_path / "events"
+    live = harness.run(
+        [harness.PYDTRACE, "-q", "--chrome", str(path), "-n", script, "--record", str(events),
+         "-c", f"{sys.executable} {tmp_path / 'named.py'}"]
+    )  # fmt: skip
+    assert live.status == 0, live
+    assert re.fullmatch(r"python\S* named\.py", name_of_process(path))
+    again = harness.run([harness.PYDTRACE, "-q", "--chrome", str(path), "-n", script, "--replay", str(events)])  # fmt: skip
+    assert again.status == 0 and re.fullmatch(r"process \d+", name_of_process(path)), again
+
+
+def name_of_process(path):
+    (name,) = {
+        event["args"]["name"]
+        for event in json.loads(path.read_text())["traceEvents"]
+        if event["ph"] == "M" and event["name"] == "process_name" and event["pid"]
+    }
+    return name

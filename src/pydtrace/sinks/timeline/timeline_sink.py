@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydtrace.driver import cumulative_totals
 from pydtrace.engine import EngineError
+from pydtrace.process.process_names import display_name
 from pydtrace.results.aggregation_values import Histogram
 from pydtrace.sinks.atomic_file import AtomicFile
 from pydtrace.sinks.live.readable_values import drawable_number
@@ -27,6 +28,7 @@ from pydtrace.sinks.output_file import OutputSink
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import BinaryIO
 
     from pydtrace.driver.aggregation_state import AggregationState
@@ -102,14 +104,20 @@ class Writer(Protocol):
 
 
 class SliceTracker:
-    """Which slice begins and ends where.  by: what the tracks are, as the option `track` says, or None.
+    """Which slice begins and ends where.  by: what the tracks are, as the option `track` says, or None; name_process: the name of a
+    process at a time, "" if it is not known.
 
     let_go: slices whose ends are not waited for any more, since too many others have begun: each time the outermost of the track on
     which nothing has happened for the longest time, or of one that is too deep.
     """
 
-    def __init__(self, writer: Writer, track_by: str | None) -> None:
-        self._writer, self._track_by = writer, track_by
+    def __init__(
+        self,
+        writer: Writer,
+        track_by: str | None,
+        name_process: Callable[[int, int], str] = lambda pid, time: "",
+    ) -> None:
+        self._writer, self._track_by, self._name_process = writer, track_by, name_process
         self._open: dict[
             Track, deque[str]
         ] = {}  # names of the slices that have begun, the innermost last; the latest track last
@@ -207,7 +215,8 @@ class SliceTracker:
         pid, task = record.pid, values.get("task")
         if pid not in self._named_pids:
             self._named_pids.add(pid)
-            self._writer.process(pid, escape_value(values.get("execname") or f"process {pid}"))
+            name = values.get("execname") or self._name_process(pid, record.time)
+            self._writer.process(pid, escape_value(name or f"process {pid}"))
         if self._track_by == "tag" and values.get("tag"):
             return Track("tag", 0, escape_value(values["tag"]))
         if task and self._track_by in (None, "task") and not _THREAD.fullmatch(escape_value(task)):
@@ -219,6 +228,15 @@ class OpenWriter(Protocol):
     """Makes a Writer, to an open file; EngineError where what it needs is not installed."""
 
     def __call__(self, file: BinaryIO, clock: Clock) -> Writer: ...
+
+
+def _make_process_namer(info: TraceInfo) -> Callable[[int, int], str]:
+    """Names the processes of this machine that still are there."""
+
+    def name_process(pid: int, time: int) -> str:
+        return display_name(pid) if info.existed_at(pid, time) else ""
+
+    return name_process
 
 
 class TimelineSink(OutputSink):
@@ -242,8 +260,9 @@ class TimelineSink(OutputSink):
                 self._file.discard_file()
                 raise
         self._opened = opened
-        self._slices = SliceTracker(self._writer, info.options.get("track"))
         span = self._clock.span
+        namer = [_make_process_namer(info)] * (span is None and "hosts" not in info.options)
+        self._slices = SliceTracker(self._writer, info.options.get("track"), *namer)
         self._interval = max(1_000_000, (span[1] - span[0]) // _STEPS) if span else _INTERVAL
         self._counted_at = self._clock.now()
 
