@@ -20,9 +20,6 @@
                   retval => term(), exception => {error | exit | throw, term()}}.
 -type ended() :: count | time | calls.
 
-%% Its process exits with the result.
--dialyzer({no_return, watch_alone/2}).
-
 -define(DEFAULTS, #{where => "true", slower => 0, time => 60000, calls => 100000, print => false}).
 -define(TRACER, pyusdt_nif).
 -define(STATE, watch).
@@ -42,10 +39,11 @@ watch_alone({_, _, Arity} = MFA, #{where := Where} = Options) ->
             {error, no_such_function};
         {ok, Match} ->
             Caller = self(),
-            {Pid, Monitor} = spawn_monitor(fun() -> exit({?MODULE, run(Caller, MFA, Match, Options)}) end),
+            Reference = make_ref(),
+            {Pid, Monitor} = spawn_monitor(fun() -> Caller ! {Reference, run(Caller, MFA, Match, Options)} end),
             receive
-                {'DOWN', Monitor, process, Pid, {?MODULE, Result}} -> Result;
-                {'DOWN', Monitor, process, Pid, Reason} -> {error, Reason}
+                {'DOWN', Monitor, process, Pid, Reason} -> % behind the result
+                    receive {Reference, Result} -> Result after 0 -> {error, Reason} end
             end;
         Error ->
             Error
