@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from tests.dlang.test_value_paths import ENTRY, RETURN, compiled
+from tests.support.compiler.value_scripts import ENTRY, RETURN, compiled
 
 
 def decided(text: str, **options: object) -> list[str]:

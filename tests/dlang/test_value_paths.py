@@ -6,21 +6,10 @@ import struct
 
 import pytest
 
-from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import CompileError
-from pydtrace.options import Options
+from tests.support.compiler.value_scripts import ENTRY, RETURN, compiled
 
-ENTRY, RETURN = "python$target::f:function-entry", "python$target::f:function-return"
 INT, STRING, PRESENT, TYPENAME, LENGTH = 1, 3, 4, 5, 6
-
-
-def compiled(text: str, **options: object):
-    made = Options()
-    for name, value in options.items():
-        made.set(name, value)
-    compiler = Compiler(made)
-    compiler.compile_text(text)
-    return compiler.generate_program()
 
 
 def decode(path: bytes) -> tuple:

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from pydtrace.differences.aggregation_changes import encode_aggregations, render_aggregations
 from pydtrace.differences.aggregation_difference import (
     UnreadableAggregations,
     compare_aggregations,
     read_aggregations,
 )
-from pydtrace.differences.aggregation_text import encode_aggregations, render_aggregations
 
 
 def line(name: str, keys: list, function: str, **members: object) -> str:

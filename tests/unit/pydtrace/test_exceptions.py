@@ -17,6 +17,7 @@ from pydtrace.cli.parsing.arguments import UsageError
 from pydtrace.dlang.compile import Compiler
 from pydtrace.engine import EngineError, NoPyusdt, NoSuchProcess
 from pydtrace.engine.kernel.probes import return_sites
+from pydtrace.process.cgroups import CgroupNotFound
 from pydtrace.program import printf_format
 from pydtrace.remote_python.remote_python import StackReadError
 
@@ -43,6 +44,7 @@ MADE = [  # of those with a constructor of their own; cli's UsageError adds noth
     EngineError("no \x1b here"),
     NotFound("no such file"),
     NotAttached("process 17 is stopped\nhint: let it go on"),
+    CgroupNotFound("no process is in \x1b", "list them"),
     NoPyusdt("process 17 has no pyusdt in it"),
     return_sites.ReturnsNotFound("its symbol has no size", True),
     printf_format.FormatError("D_PRINTF_FMT_EMPTY", "no format", 1),

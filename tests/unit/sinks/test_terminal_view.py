@@ -29,8 +29,8 @@ def test_the_first_panel_has_half_of_the_room():
         ("y", 4),
         ("z", 4),
     ]
-    assert [share for _, share in terminal_view._divide_lines(panels[:1], 16)] == [11], (
-        "as much as it needs: title, 7 lines, heading and two keys"
+    assert [share for _, share in terminal_view._divide_lines(panels[:1], 16)] == [12], (
+        "as much as it needs: title, 7 lines and their axis, heading and two keys"
     )
     assert [share for _, share in terminal_view._divide_lines(panels, 6)] == [4, 2]
 
@@ -41,13 +41,13 @@ def test_a_narrow_table_has_the_columns_that_fit():
     lines = list(panel.lines.values())
     wide, narrow = (
         [column.header for column in terminal_view._make_table(panel, lines, width).columns]
-        for width in (80, 40)
+        for width in (80, 30)
     )
     assert wide == ["key", "values", "p50", "p90", "p99", "p99.9", "max", "/s", ""]
     assert narrow == ["key", "values", "p50", "p99", "/s"]
     assert [
         next(iter(column.cells)).plain
-        for column in terminal_view._make_table(panel, lines, 40).columns
+        for column in terminal_view._make_table(panel, lines, 30).columns
     ] == ["a", "3", "7", "70k", "3"]
 
 
@@ -62,7 +62,8 @@ def test_what_is_left_out_is_said():
         made.panels["us"],
         6,
         80,
+        1.0,
     )
     title, *lines = drawn
-    assert title.plain == "@us = quantize  2 keys, by value  3 of 7 lines"
-    assert [line[0] for line in lines[:3]] == ["512", "… 64", "… 8"]
+    assert title.plain == "@us = quantize()  2 keys, by value  3 of 7 lines"
+    assert [line[0] for line in lines[:3]] == ["512 us", "… 64 us", "… 8 us"]

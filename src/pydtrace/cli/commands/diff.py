@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 
+from pydtrace.differences.aggregation_changes import encode_aggregations, render_aggregations
 from pydtrace.differences.aggregation_difference import (
     UnreadableAggregations,
     compare_aggregations,
     read_aggregations,
 )
-from pydtrace.differences.aggregation_text import encode_aggregations, render_aggregations
 from pydtrace.differences.difference_page import render_difference_page
 from pydtrace.differences.difference_text import encode_difference, render_difference
 from pydtrace.differences.profile_difference import DifferentUnits, ProfileDifference
