@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import struct
 import subprocess
 
@@ -12,7 +13,7 @@ import pytest
 from pydtrace import _tracer
 from pydtrace.remote_python.remote_python import RemotePython
 from tests.support import stacks_harness as harness
-from tests.support.python_headers import compiled
+from tests.support.python_headers import AARCH64, compiled
 
 SOURCE = os.path.join(harness.STACKS, "layout_main.c")
 COOKIE = b"xdebugpy"
@@ -48,6 +49,17 @@ def test_the_table_is_what_the_headers_say(python, tmp_path):
     if harness.minor_of(python) == 13:  # it moved in the course of 3.13: Tasks looks from there on
         assert found["thread_loop"] <= wanted.pop("thread_loop") < found.pop("thread_loop") + 32
     assert found == wanted
+
+
+@pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
+def test_the_table_is_that_of_aarch64(python, tmp_path):
+    """Its C library has locks of another size."""
+    compiler, emulator = AARCH64
+    for tool in (compiler, emulator[0]):
+        if not shutil.which(tool):
+            pytest.skip(f"host: no {tool}")
+    there = compiled(python, tmp_path, SOURCE, compiler, emulator)
+    assert there == compiled(python, tmp_path, SOURCE)
 
 
 def test_versions_that_are_not_known():

@@ -32,13 +32,31 @@ def headers(python: str) -> list[str]:
     ]
 
 
-def compiled(python: str, folder, source: str) -> dict[str, int]:
-    """{name: offset}, as its headers have it."""
+AARCH64 = ("aarch64-linux-gnu-gcc", ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"])
+
+
+def _without_libc(options: list[str], folder) -> list[str]:
+    """For another processor: the headers of its own C library, and pyconfig.h of this one's Python."""
+    include, internal, _, multiarch = options
+    own = os.path.join(multiarch.removeprefix("-I"), os.path.basename(include))
+    os.makedirs(folder / "aarch64-linux-gnu", exist_ok=True)
+    if (
+        os.path.exists(own)
+        and not (link := folder / "aarch64-linux-gnu" / os.path.basename(own)).exists()
+    ):
+        os.symlink(own, link)
+    return [include, internal, f"-I{folder}"]
+
+
+def compiled(
+    python: str, folder, source: str, compiler: str = "gcc", emulator: list[str] | None = None
+) -> dict[str, int]:
+    """{name: offset}, as its headers have it.  emulator: the command that runs what the compiler makes."""
     program = str(folder / "layout")
     command = [
-        "gcc",
+        compiler,
         "-w",
-        *headers(python),
+        *(_without_libc(headers(python), folder) if emulator else headers(python)),
         source,
         "-o",
         program,
@@ -47,6 +65,6 @@ def compiled(python: str, folder, source: str) -> dict[str, int]:
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, f"{shlex.join(command)}\n{built.stderr}"
     lines = subprocess.run(
-        [program], capture_output=True, text=True, check=True
+        [*(emulator or []), program], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     return {name: int(offset) for name, offset in (line.split() for line in lines)}
