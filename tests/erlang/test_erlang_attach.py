@@ -20,7 +20,8 @@ from pydtrace.erlang_node.etf import Atom
 from tests.support import harness
 
 HOLD = 'F = fun F(N) -> lists:keysort(1, [{N, a}]), timer:sleep(10), F(N + 1) end, io:format("ready~n"), F(1)'
-CALLS = "erlang$target:lists:keysort:local-function-entry { @[probefunc] = count(); } tick-1s { exit(0); }"
+# until the node has its breakpoint, and has called the function
+CALLS = "erlang$target:lists:keysort:local-function-entry { @[probefunc] = count(); exit(0); } tick-30s { exit(1); }"
 COOKIE = "kept-apart"
 
 
