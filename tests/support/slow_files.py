@@ -25,13 +25,16 @@ _NAMES = {
     "erlang": """
         erlang_app_providers erlang_application erlang_attach erlang_instrument erlang_probes erlang_vm
     """,
+    "fetch": """
+        fetch_program
+    """,
     "integration": """
         alerts ask attach_kills attach_leftovers attach_servers attach_stress bad_input command_signals docs
         dtrace_sites end_to_end finished_page formatter_oracle hosts
         instrument_frameworks instrument_work keep_and_wait metrics otlp probe_sites
         profile_samples pydtrace_oracle python_vm_coexistence python_vm_idle python_vm_injection
         python_vm_no_events pyusdt_serve relays serve_policy shutdown spans
-        task_variables_asyncio timeline tracers watcher_rights web wheels
+        task_variables_asyncio timeline tracers values watcher_rights web wheels
     """,
     "kernel": """
         aggregation_key_limit bpf_python_unwinder current_task kernel_engine kernel_stacks linker
