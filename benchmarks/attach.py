@@ -128,7 +128,7 @@ def measure_tools(bin_folder: str) -> None:
         os.path.join(bin_folder, "python"),
         [sys.executable, "-m", "pydtrace.cli.commands.main"],
     )
-    print("| command | stops a run | all stops of a run: median, ms | longest run, ms |")
+    print("| command | stops seen a run | all stops of a run: median, ms | longest run, ms |")
     for name, command, after in [
         ("pyusdt attach", [*pyusdt, "attach", "PID"], [*pyusdt, "detach", "PID"]),
         ("py-spy dump", [f"{bin_folder}/py-spy", "dump", "--pid", "PID"], []),
