@@ -27,7 +27,8 @@ ADVICE = {
     "D_PROC_OFF": "Give the offset of an instruction inside the function, in hexadecimal digits.",
     "D_PROC_LIB": "Name a function of the library: an address works only in the program itself.",
     "D_PDESC_INVAL": "Write a description as provider:module:function:name; `pydtrace -l` lists the ids.",
-    "D_PDESC_ZERO": "Check the name with `pydtrace -l` or `pyusdt list`; add `-Z` if the program makes the probe later.",
+    "D_PDESC_ZERO": "Check the name with `pydtrace -l` or `pyusdt list`; add `-Z` if the program makes the probe later."
+    "\n[Troubleshooting](../howto/troubleshooting.md#does-not-match-any-probes) has more causes.",
     "D_PRED_SCALAR": "Compare the value with something: the predicate must be a number or a pointer.",
     "D_FUNC_IDENT": "Call a function by its name.",
     "D_FUNC_UNDEF": 'Check the name in [language](language.md), "Functions".',
