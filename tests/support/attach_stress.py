@@ -228,6 +228,7 @@ def _find_children(pid: int) -> list[int]:
 def disturb_tracer(load: Load, chance: random.Random, account: Account) -> None:
     """Kills or stops a tracer at a random moment, and often the child that holds the threads."""
     tracer = attach_until_killed(load)
+    stopped: list[int] = []  # a child that had no timer yet would stay stopped
     try:
         time.sleep(chance.uniform(0, 0.15))
         until = time.monotonic() + 0.5
@@ -236,7 +237,9 @@ def disturb_tracer(load: Load, chance: random.Random, account: Account) -> None:
             if children:
                 time.sleep(chance.choice([0, 0, 0.0001, 0.0003]))
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(children[0], chance.choice([signal.SIGKILL, signal.SIGSTOP]))
+                    stopped.append(os.pidfd_open(children[0]))
+                    how = chance.choice([signal.SIGKILL, signal.SIGSTOP])
+                    signal.pidfd_send_signal(stopped[0], how)
                 break
         if chance.random() < 0.5:
             os.kill(tracer, signal.SIGSTOP)
@@ -246,6 +249,10 @@ def disturb_tracer(load: Load, chance: random.Random, account: Account) -> None:
     finally:
         os.kill(tracer, signal.SIGKILL)
         os.waitpid(tracer, 0)
+        for each in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(each, signal.SIGKILL)
+            os.close(each)
     account.kills += 1
 
 
