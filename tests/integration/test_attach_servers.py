@@ -142,14 +142,12 @@ def detach_under_requests(pids: list[int], port: int) -> None:
     assert is_up(port)
 
 
-@pytest.mark.xfail(
-    reason="sometimes a worker that was attached to a second time has events for no tracer"
-)
 def test_gunicorn(tmp_path):
     """Master and workers; a worker that the master forks afterwards has the provider."""
     port = free_port()
     command = [f"{BIN}/gunicorn", "-w", "2", "-b", f"127.0.0.1:{port}", "app:application"]
     with serving(command, port, tmp_path) as master:
+        harness.wait_until(lambda: len(children_of(master.pid)) == 2)  # one may answer before
         workers = children_of(master.pid)
         attach_under_requests([master.pid, *workers], port, 2)
         os.kill(workers[0], signal.SIGTERM)
