@@ -9,7 +9,7 @@ import re
 import pytest
 
 from pydtrace.engine import probe_signatures
-from pydtrace.remote_python import secret_names
+from pydtrace.program import secret_names
 from tests.support import harness
 
 pytestmark = pytest.mark.xdist_group("erlang/test_erlang_vm")

@@ -50,10 +50,13 @@ def test_every_one_is_listed_and_shown():
 
 @pytest.mark.parametrize("name", scripts.names())
 def test_its_options_are_its_arguments(name):
-    """As many as it reads, $1 on; numbers where it does not say $$1."""
+    """As many as it reads, $1 on; numbers where it does not say $$1, nor names a part of a description by it (:$2:)."""
     script = scripts.Script(name)
     body = script.text.partition("*/")[2]
-    used = {int(number): dollars == "$" for dollars, number in re.findall(r"(\$+)([0-9])", body)}
+    used = {
+        int(number): dollars == "$" and not colon
+        for colon, dollars, number in re.findall(r"(:?)(\$+)([0-9])", body)
+    }
     assert used == {number: option.integer for number, option in enumerate(script.options, 1)}
     assert "?" in script.question
 

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 
+from pydtrace.process.cgroups import has_frozen_cgroup
 from pydtrace.process.identity import is_alive, read_comm
 from pydtrace.process.proc_status import (
     effective_capabilities,
@@ -13,7 +14,6 @@ from pydtrace.process.proc_status import (
     read_status,
     read_tracer,
 )
-from pydtrace.process.proc_threads import is_frozen
 from pydtrace.suggestions import append_hint
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
@@ -54,7 +54,7 @@ def check_state(pid: int) -> None:
         raise NotAttached(
             f"process {pid} is in seccomp's strict mode: the kernel would kill it for what pyusdt does"
         )
-    if is_frozen(pid):
+    if has_frozen_cgroup(pid):
         raise NotAttached(
             f"process {pid} is frozen with its control group, so it runs nothing",
             "let it go on: docker unpause, systemctl thaw, or what has frozen it",

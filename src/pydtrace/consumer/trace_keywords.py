@@ -106,6 +106,7 @@ class OptionKeywords(TypedDict, total=False):
     quietresize: Value
     rawbytes: Value
     scratchsize: Value
+    secrets: bool
     spans: Value
     specsize: Value
     stackframes: Value

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_KEYS = 1 << 20
 
 
+_COUNT = "count"  # the function, as pydtrace --json names it
+
+
 class UnreadableAggregations(Exception):
     """Lines that are no output of `pydtrace --json`; the message names the line."""
 
@@ -88,7 +91,7 @@ class AggregationChange:
         self.before, self.after = before, after
         self.p: float | None = None
         self.larger: float | None = None
-        if self.function == "count":
+        if self.function == _COUNT:
             self.p = chance.compare_counts(
                 *(int(each.value or 0) if each else 0 for each in (before, after))
             )

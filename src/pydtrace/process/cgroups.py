@@ -56,6 +56,38 @@ def list_cgroup_pids(name: str) -> list[int]:
     return found
 
 
+def has_frozen_cgroup(pid: int) -> bool:
+    """Whether a group of a process is frozen, in either version of cgroups; False if that may not be known."""
+    try:
+        groups = _read_groups(str(pid))
+    except OSError:
+        return False
+    for controllers, path in groups:
+        if controllers == _UNIFIED:
+            if "frozen 1" in _read_lines(f"/sys/fs/cgroup{path}/cgroup.events"):
+                return True
+        elif "freezer" in controllers.split(","):
+            state = _read_lines(f"/sys/fs/cgroup/freezer{path}/freezer.state")
+            if state in (["FROZEN"], ["FREEZING"]):
+                return True
+    return False
+
+
+def _read_lines(path: str) -> list[str]:
+    try:
+        with open(path, errors="surrogateescape") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []
+
+
+def _read_groups(process: str) -> list[tuple[str, str]]:
+    """[(controllers, path)] of a process.  Raises OSError."""
+    with open(f"/proc/{process}/cgroup", errors="surrogateescape") as file:
+        lines = file.read().splitlines()
+    return [(each[1], each[2]) for line in lines if len(each := line.split(":", 2)) == 3]
+
+
 def _list_container_pids(start: str) -> list[int]:
     """start: the first digits of its id, as `docker ps` shows them."""
     found, ids = [], set()
@@ -80,14 +112,10 @@ def _list_processes() -> Iterator[tuple[int, list[tuple[str, str]]]]:
         if not (entry.isascii() and entry.isdecimal()) or int(entry) == os.getpid():
             continue
         try:
-            with open(f"/proc/{entry}/cgroup", errors="surrogateescape") as file:
-                lines = file.read().splitlines()
+            groups = _read_groups(entry)
         except OSError:
             continue
-        yield (
-            int(entry),
-            [(each[1], each[2]) for line in lines if len(each := line.split(":", 2)) == 3],
-        )
+        yield int(entry), groups
 
 
 def _find_hierarchy(name: str) -> tuple[str | None, str]:
@@ -103,11 +131,7 @@ def _find_hierarchy(name: str) -> tuple[str | None, str]:
 
 def _read_mounts() -> list[tuple[str, str, str]]:
     """(mount point, group at it, controllers) of each hierarchy."""
-    try:
-        with open("/proc/self/mountinfo", errors="surrogateescape") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return []
+    lines = _read_lines("/proc/self/mountinfo")
     found = []
     for line in lines:
         fields, _, more = line.partition(" - ")

@@ -95,12 +95,6 @@ def read_futex_address(pid: int, tid: int) -> int | None:
         return None
 
 
-def is_frozen(pid: int) -> bool:
-    """Whether the control group of a process is frozen; False if that may not be known."""
-    letter = read_state_letter(pid, pid)
-    return letter in ("S", "D") and _read_wait_channel(f"/proc/{pid}") in _FREEZERS
-
-
 def read_inner_pid(pid: int) -> int:
     """The id that a process has for itself."""
     try:

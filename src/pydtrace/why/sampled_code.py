@@ -16,6 +16,8 @@ from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS_FOR_GIL, WAITS_FOR_LOC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pydtrace.profile.frame_key import FrameKey
     from pydtrace.profile.sample_labels import Labels
 
@@ -47,6 +49,10 @@ class SampledCode:
 
     def intern_frame(self, frame: FrameKey) -> FrameKey:
         return self._frames.setdefault(frame, frame)
+
+    def fold_stack(self, stack: Iterable[FrameKey]) -> tuple[FrameKey, ...]:
+        """All of it: the lines of libraries show where a thread waits."""
+        return tuple(self.intern_frame(frame) for frame in stack)
 
     def add_sample(
         self, labels: Labels, stack: tuple[FrameKey, ...], _n: int = 1, _at: float = 0.0

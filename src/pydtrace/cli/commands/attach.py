@@ -142,11 +142,12 @@ def has_attachment(pid: int, python: RemotePython | None = None) -> bool:
 def _watching(pid: int, timeout: float) -> Iterator[None]:
     """NotAttached about a process that ends meanwhile says so: its memory and files look like anything by then."""
     reason = f"pyusdt: process {pid} does not let its memory or its files be read: gave up"
+    was_there = is_alive(pid)
     with watchdog(reason, 2 * timeout + TIMEOUT):
         try:
             yield
         except NotAttached:
-            if has_ended_or_ends(pid):
+            if was_there and has_ended_or_ends(pid):
                 raise NotAttached(f"process {pid} has ended") from None
             raise
 

@@ -12,7 +12,6 @@ Output: the bytes that follow the paths of the session (src/pyusdt/_core_c/vm/va
 from __future__ import annotations
 
 import struct
-from fnmatch import fnmatchcase
 
 from pydtrace.dlang import ast, constants
 
@@ -27,6 +26,7 @@ _ROWS, _TEXT, _BYTES = 16, 64, 508  # PYUSDT_CONDITIONS, PYUSDT_CONDITION_TEXT, 
 _VERSION, _ROOT, _ARGUMENT = 1, 4, 0x80
 _OPERATIONS = {"==": 1, "!=": 2, "<": 3, "<=": 4, ">": 5, ">=": 6}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_LINE_ARGUMENT, _HOW_ARGUMENT = "arg2", "arg3"  # of python's probes
 _LINE, _HOW = 2, 3  # arguments
 
 Constant = int | bytes
@@ -100,9 +100,9 @@ class PredicateReader:
     ) -> tuple[bytes | int, str, bool] | None:
         if _is_line(node):
             return _LINE, "arg.line", False
-        if type(node) is ast.Ident and node.name == "arg2":
+        if type(node) is ast.Ident and node.name == _LINE_ARGUMENT:
             return _LINE, "arg2", False
-        if type(node) is ast.Ident and node.name == "arg3" and self._has_how:
+        if type(node) is ast.Ident and node.name == _HOW_ARGUMENT and self._has_how:
             return _HOW, "arg3", False
         return self._find_path(node, beside_text)
 
@@ -182,9 +182,15 @@ def _names(probes: list[ast.ProbeDesc]) -> set[str]:
         name
         for probe in probes
         for name in PROBES
-        if (not probe.name or fnmatchcase(name, probe.name)) and _may_be_python(probe.provider)
+        if (not probe.name or _matches(name, probe.name)) and _may_be_python(probe.provider)
     }
 
 
 def _may_be_python(provider: str) -> bool:
     return not provider or any(each in provider for each in "*?[$") or provider.startswith("python")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    from fnmatch import fnmatchcase  # its re takes long to import
+
+    return fnmatchcase(name, pattern)

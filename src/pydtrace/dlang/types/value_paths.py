@@ -19,7 +19,6 @@ from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile_errors import refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 from pydtrace.program.printf_format import FormatError, parse_format
-from pydtrace.program.secret_names import is_on_list
 
 from .probe_arguments import make_raw_argument, make_string_argument
 from .value_conditions import ALWAYS, PredicateReader
@@ -59,6 +58,12 @@ _TAKE_NUMBERS = frozenset(
     ["sum", "avg", "min", "max", "stddev", "quantize", "lquantize", "llquantize", "lltostr", "exit"]
 )
 _FORMATTERS = frozenset(["printf"])
+
+
+def _is_secret(name: str) -> bool:
+    from pydtrace.program.secret_names import is_on_list  # its re takes long to import
+
+    return is_on_list(name)
 
 
 class Path:
@@ -360,6 +365,6 @@ class _PathWriter:
         for name in path.names:
             if len(name.encode("utf-8", "surrogateescape")) > _NAME:
                 refuse_unsupported(path.loc, f"names of more than {_NAME} bytes in a path are")
-            if is_on_list(name) and not self._names.options.get("secrets"):
+            if not self._names.options.get("secrets") and _is_secret(name):
                 hint = "-x secrets reads it all the same"
                 refuse("D_PATH_SECRET", path.loc, f"{path} has the name of a secret", hint)
