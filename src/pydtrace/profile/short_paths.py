@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _INSTALLED = re.compile(r".*/(?:site|dist)-packages/(.+)", re.DOTALL)
-_STANDARD = re.compile(r".*/lib/python\d+\.\d+t?/(?:lib-dynload/)?(.+)", re.DOTALL)
+_STANDARD = re.compile(r".*/lib(?:64)?/python\d+\.\d+t?/(?:lib-dynload/)?(.+)", re.DOTALL)
 _FROZEN = re.compile(r"<frozen ([^>.]+)[^>]*>")
 _NATIVE = re.compile(r"\.so(?:\.|$)")
 _OWN = re.compile(r".*/(?:site-packages|dist-packages|src)/(pyusdt|pydtrace)/")

@@ -154,7 +154,7 @@ def explain_rest(request: Request, rest: int, samples: SampledCode) -> dict[Caus
     lines = {span.line for span in request.spans if span.line}
     seen = {
         activity: n
-        for activity, n in samples.activities(request.id).items()
+        for activity, n in samples.activities(request.key).items()
         if activity[2] not in lines
     }
     total = sum(seen.values())

@@ -123,12 +123,6 @@ class RequestLog:
             return
         self.routes.setdefault(request.route, RouteLog()).add(request)
 
-    def kept_keys(self) -> set[tuple[int, str]]:
-        """(process, id) of all requests that are kept."""
-        return {
-            request.key for log in self.routes.values() for request in (*log.slowest, *log.chosen)
-        }
-
 
 def covered_time(spans: Iterable[Span], limit: int) -> int:
     """ns that at least one of the spans covers, from 0 to the limit."""

@@ -1,18 +1,19 @@
 """What samples of stacks showed of each request: which line of the application ran or waited.
 
-A sample belongs to the request whose id is the tag of its thread (profile/sampler.py). Per round of
-samples, a thread that waits for the GIL is counted for the line that holds it then.
+A sample belongs to the request of its process whose id is the tag of its thread (profile/sampler.py).
+Per round of samples, a thread that waits for the GIL is counted for the line that holds it then, in the
+same process.
 
 - At most REQUESTS requests are kept, the oldest go first.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
-from pydtrace.profile.sample_labels import STATE
+from pydtrace.profile.sample_labels import PROCESS, STATE
 from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS_FOR_GIL, WAITS_FOR_LOCK
+from pydtrace.profile.short_paths import library_of, own_package_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ CODE, LOCK, GIL, WAIT, UNKNOWN = "code", "lock", "gil", "wait", "unknown"
 _FREED = "?"  # a function whose name could not be read
 _KINDS = {HAS_GIL: CODE, RUNS: CODE, WAITS_FOR_LOCK: LOCK}
 
-_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib(64)?/python3\.\d+t?/|^<|/pyusdt/")
 Activity = tuple[str, str, str]  # (kind, what in words, line of the application)
+RequestKey = tuple[int, str]  # (process, id)
 
 
 def is_application_file(path: str) -> bool:
     """Whether code of a file is the application's: of neither a library nor the interpreter."""
-    return path not in ("", _FREED) and not _LIBRARY.search(path)
+    return path not in ("", _FREED) and not (
+        path.startswith("<") or library_of(path) or own_package_of(path)
+    )
 
 
 class SampledCode:
@@ -43,9 +46,9 @@ class SampledCode:
         self.rounds = 0
         self.unseen_seconds = 0.0
         self._frames: dict[FrameKey, FrameKey] = {}
-        self._requests: dict[str, Counter[Activity]] = {}
-        self._gil_waiters: list[str] = []
-        self._gil_holder: Activity | None = None
+        self._requests: dict[RequestKey, Counter[Activity]] = {}
+        self._gil_waiters: list[RequestKey] = []
+        self._gil_holders: dict[int, Activity] = {}  # by process
 
     def intern_frame(self, frame: FrameKey) -> FrameKey:
         return self._frames.setdefault(frame, frame)
@@ -58,31 +61,32 @@ class SampledCode:
         self, labels: Labels, stack: tuple[FrameKey, ...], _n: int = 1, _at: float = 0.0
     ) -> None:
         named = dict(labels)
-        state, request = named.get(STATE, ""), named.get("tag", "")
+        state, tag = named[STATE], named["tag"]
+        pid = int(named[PROCESS].rpartition(" ")[2])
         what, line = self._describe_stack(stack)
         if state == HAS_GIL:
-            self._gil_holder = GIL, f"{what} holds the GIL", line
-        if not request:
+            self._gil_holders[pid] = GIL, f"{what} holds the GIL", line
+        if not tag:
             return
         if state == WAITS_FOR_GIL:
-            self._gil_waiters.append(request)
+            self._gil_waiters.append((pid, tag))
         else:
             kind = _KINDS.get(state, WAIT) if what != _FREED else UNKNOWN
-            self._count(request, (kind, what if kind != UNKNOWN else "", line))
+            self._count((pid, tag), (kind, what if kind != UNKNOWN else "", line))
 
     def end_round(self) -> None:
         """All threads have been looked at once."""
-        holder = self._gil_holder or (GIL, "another thread holds the GIL", "")
+        unknown = GIL, "another thread holds the GIL", ""
         for request in self._gil_waiters:
-            self._count(request, holder)
-        self._gil_waiters, self._gil_holder = [], None
+            self._count(request, self._gil_holders.get(request[0], unknown))
+        self._gil_waiters, self._gil_holders = [], {}
         if len(self._frames) > REQUESTS:
             self._frames.clear()
 
-    def activities(self, request: str) -> Counter[Activity]:
+    def activities(self, request: RequestKey) -> Counter[Activity]:
         return self._requests.get(request, Counter())
 
-    def _count(self, request: str, activity: Activity) -> None:
+    def _count(self, request: RequestKey, activity: Activity) -> None:
         if request not in self._requests:
             while len(self._requests) >= REQUESTS:
                 del self._requests[next(iter(self._requests))]

@@ -6,7 +6,7 @@ from pydtrace.profile.frame_key import FrameKey
 from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS, WAITS_FOR_GIL, WAITS_FOR_LOCK
 from pydtrace.why import causes, report
 from pydtrace.why.request_log import Request, RequestLog, Span, covered_time
-from pydtrace.why.sampled_code import SampledCode
+from pydtrace.why.sampled_code import SampledCode, is_application_file
 
 pytestmark = pytest.mark.own_processes
 
@@ -34,8 +34,8 @@ def compare(log, samples=None, given=None):
     return causes.compare_route(route, log.routes[route], samples or SampledCode(), given)
 
 
-def labels(state, tag):
-    return (("state", state), ("tag", tag))
+def labels(state, tag, pid=7):
+    return (("process", f"python {pid}"), ("state", state), ("tag", tag))
 
 
 def usual_request(number):
@@ -117,10 +117,42 @@ def test_who_holds_the_gil_is_named():
     samples.end_round()
     samples.add_sample(labels(WAITS_FOR_GIL, "http 7.1"), (FrameKey(("g", "/srv/a.py", 5)),))
     samples.end_round()
-    assert samples.activities("http 7.1") == {
+    assert samples.activities((7, "http 7.1")) == {
         ("gil", "crunch holds the GIL", "/srv/b.py:9 crunch"): 1,
         ("gil", "another thread holds the GIL", ""): 1,
     }
+
+
+def test_a_tag_of_two_processes_is_two_requests():
+    """A traceparent goes through several services; the GIL is each one's own."""
+    samples = SampledCode()
+    frame = FrameKey(("g", "/srv/a.py", 5))
+    samples.add_sample(labels(WAITS_FOR_GIL, "00-trace", 7), (frame,))
+    samples.add_sample(labels(HAS_GIL, "00-trace", 8), (frame,))
+    samples.end_round()
+    assert samples.activities((7, "00-trace")) == {("gil", "another thread holds the GIL", ""): 1}
+    assert samples.activities((8, "00-trace")) == {("code", "g", "/srv/a.py:5 g"): 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("/srv/shop/views.py", True),
+        ("shop.py", True),
+        ("/srv/pyusdt/views.py", True),  # the application's folder
+        ("/usr/lib64/python3.12/threading.py", False),
+        ("/usr/lib/python3.11/threading.py", False),
+        ("/usr/lib/python3/dist-packages/flask/app.py", False),
+        ("/opt/v/lib/python3.13t/site-packages/pyusdt/tags.py", False),
+        ("/home/a/src/pyusdt/tags.py", False),
+        ("<frozen runpy>", False),
+        ("<string>", False),
+        ("?", False),
+        ("", False),
+    ],
+)
+def test_which_files_are_the_application_s(path, is_own):
+    assert is_application_file(path) == is_own
 
 
 def test_what_nothing_explains_is_unknown():

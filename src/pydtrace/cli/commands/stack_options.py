@@ -51,6 +51,27 @@ def bounded_seconds(most: int) -> Callable[[str], float]:
     return check
 
 
+def _add_duration_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-d",
+        "--duration",
+        type=bounded_seconds(MAX_SECONDS),
+        metavar="SECONDS",
+        help="default: until Ctrl-C or its end",
+    )
+
+
+def _add_rate_option(parser: argparse.ArgumentParser, default: int, what: str) -> None:
+    parser.add_argument(
+        "-r",
+        "--rate",
+        type=bounded_integer(MAX_HZ),
+        default=default,
+        metavar="HZ",
+        help=f"{what}; default: {default}",
+    )
+
+
 def _add_frames_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--frames",
@@ -137,21 +158,8 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
         metavar="PID",
         help="a process with CPython 3.9 to 3.15 in it",
     )
-    parser.add_argument(
-        "-d",
-        "--duration",
-        type=bounded_seconds(MAX_SECONDS),
-        metavar="SECONDS",
-        help="default: until Ctrl-C or its end",
-    )
-    parser.add_argument(
-        "-r",
-        "--rate",
-        type=bounded_integer(MAX_HZ),
-        default=97,
-        metavar="HZ",
-        help="looks a second; default: 97",
-    )
+    _add_duration_option(parser)
+    _add_rate_option(parser, 97, "looks a second")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--wall", action="store_true", help="count threads that wait, too; default: those that run"
@@ -212,13 +220,7 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pid", nargs="*", type=parse_pid, metavar="PID", help="a program that `pyusdt run` started"
     )
-    parser.add_argument(
-        "-d",
-        "--duration",
-        type=bounded_seconds(MAX_SECONDS),
-        metavar="SECONDS",
-        help="default: until Ctrl-C or its end",
-    )
+    _add_duration_option(parser)
     parser.add_argument(
         "--slower",
         type=bounded_integer(24 * 3600 * 1000),
@@ -226,11 +228,4 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
         help="slow requests take that many milliseconds; default: three times the median of their route",
     )
     parser.add_argument("--route", metavar="TEXT", help="only routes that contain this text")
-    parser.add_argument(
-        "-r",
-        "--rate",
-        type=bounded_integer(MAX_HZ),
-        default=47,
-        metavar="HZ",
-        help="samples of the stacks a second; default: 47",
-    )
+    _add_rate_option(parser, 47, "samples of the stacks a second")

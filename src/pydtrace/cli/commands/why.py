@@ -135,7 +135,7 @@ class RequestSampler:
         with watchdog("pyusdt: a process does not let its memory be read: gave up") as beat:
             sampler = Sampler(
                 self._samples,  # type: ignore[arg-type]  # it has what the sampler needs of a Profile
-                SamplerOptions(ALL, lines=True, tags=True, states=True),
+                SamplerOptions(ALL, lines=True, threads=True, tags=True, states=True),
                 beat,
             )
             try:
