@@ -500,6 +500,17 @@ class Account:
         self.name, self.api_key = "a", "hunter2"
 
 
+Login = collections.namedtuple("Login", "user password")
+
+
+class OwnLogin(Login):
+    pass
+
+
+class OwnBytes(bytes):
+    pass
+
+
 class Both:
     __slots__ = ("x", "__dict__")
 
@@ -547,13 +558,31 @@ def texts():
         "<object object>": object(),
         "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …]": list(range(11)),
         f"'{'a' * 120}'… (121 characters)": "a" * 121,
+        "Login(user='a', password=<redacted>)": Login("a", "hunter2"),
+        "OwnLogin(user=1, password=<redacted>, 3)": tuple.__new__(OwnLogin, (1, 2, 3)),
+        "{OwnBytes(b'token'): <redacted>}": {OwnBytes(b"token"): 1},
     }
     for text, value in wanted.items():
         assert shown(value) == text, shown(value)
     assert shown(Account(), REPR_WITH_SECRETS) == "Account(name='a', api_key='hunter2')"
+    assert shown(Login("a", "b"), REPR_WITH_SECRETS) == "Login(user='a', password='b')"
+    assert shown({"x" * 130 + "password": "hunter2"}).endswith("): <redacted>}")
     assert shown(["größe"] * 5, most=20) == "['größe', 'grö…"
     inner = [fetch_main.run(encode(LOCALS, "", [], REPR), None)[2]]
     assert inner[0].startswith(b"both=Both(x=1, y=2), looped=[1, ["), inner
+
+
+def items_behind_removed_ones():
+    """The first thousands of places are looked at; what is behind them is not shown as if it were not there."""
+    kept, numbers = dict.fromkeys(range(9000)), set(range(20000))
+    for number in range(5000):
+        del kept[number]
+    numbers.difference_update(range(15000))
+    assert (shown(kept), shown(numbers)) == ("{…}", "{…}")
+    few = dict.fromkeys(range(5000))
+    for number in range(1, 4990):
+        del few[number]
+    assert shown(few) == "{0: None, …}"
 
 
 COMPARED = {1: "__eq__", 2: "__ne__", 3: "__lt__", 4: "__le__", 5: "__gt__", 6: "__ge__"}
@@ -593,6 +622,7 @@ assert locals_and_globals(5, "first", "last") == [7]
 wrong_programs()
 conditions()
 texts()
+items_behind_removed_ones()
 present = paths = 0
 while paths < int(sys.argv[3]):
     made = make_any(4)

@@ -454,6 +454,21 @@ void pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg)
 
 /* ---- items and keys ---- */
 
+/* Of a class itself. */
+static PyObject *find_field(PyTypeObject *type, Py_ssize_t index)
+{
+    PyObject *key, *descriptor;
+    Py_ssize_t at = 0;
+
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_dict == NULL)
+        return NULL;
+    for (int left = PYUSDT_READ_VISITS;
+         left > 0 && PyDict_Next(type->tp_dict, &at, &key, &descriptor); left--)
+        if (field_index(descriptor) == index && PyUnicode_Check(key))
+            return key;
+    return NULL;
+}
+
 PyObject *pyusdt_read_index(PyObject *object, int64_t number)
 {
     Py_ssize_t size = PyList_Check(object)    ? PyList_GET_SIZE(object)
@@ -466,6 +481,20 @@ PyObject *pyusdt_read_index(PyObject *object, int64_t number)
     if (at < 0 || at >= size)
         return NULL;
     return PyList_Check(object) ? PyList_GET_ITEM(object, at) : PyTuple_GET_ITEM(object, at);
+}
+
+PyObject *pyusdt_read_field_name(PyObject *tuple, Py_ssize_t index)
+{
+    PyObject *mro = Py_TYPE(tuple)->tp_mro;
+
+    for (Py_ssize_t i = 0; mro != NULL && PyTuple_Check(mro) && i < PyTuple_GET_SIZE(mro); i++) {
+        PyObject *base = PyTuple_GET_ITEM(mro, i), *name;
+
+        name = PyType_Check(base) ? find_field((PyTypeObject *)base, index) : NULL;
+        if (name != NULL)
+            return name;
+    }
+    return NULL;
 }
 
 PyObject *pyusdt_read_key(PyObject *object, PyObject *name)

@@ -44,6 +44,9 @@ void pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg);
 /* Of a list or a tuple, from the end if negative; of a dict the value of an int. */
 PyObject *pyusdt_read_index(PyObject *object, int64_t number);
 
+/* The name of a field of a named tuple; NULL: it is none, or has no such field. */
+PyObject *pyusdt_read_field_name(PyObject *tuple, Py_ssize_t index);
+
 /* The value of a text in a dict, or in the storage of a subclass's instance. */
 PyObject *pyusdt_read_key(PyObject *object, PyObject *name);
 

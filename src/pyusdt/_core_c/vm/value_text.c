@@ -112,14 +112,19 @@ static void write_bytes(struct writer *writer, PyObject *value)
     put_rest(writer, length, "bytes");
 }
 
-static void put_name(struct writer *writer, PyObject *name)
+static void put_characters(struct writer *writer, PyObject *name, Py_ssize_t most)
 {
-    for (Py_ssize_t i = 0; i < shown(PyUnicode_GET_LENGTH(name), PYUSDT_TEXT_CHARACTERS); i++) {
+    for (Py_ssize_t i = 0; i < shown(PyUnicode_GET_LENGTH(name), most); i++) {
         Py_UCS4 c = PyUnicode_READ_CHAR(name, i);
 
         put_utf8(writer,
                  c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0xd800 && c < 0xe000) ? '?' : c);
     }
+}
+
+static void put_name(struct writer *writer, PyObject *name)
+{
+    put_characters(writer, name, PYUSDT_TEXT_CHARACTERS);
 }
 
 /* ---- numbers ---- */
@@ -153,11 +158,11 @@ static int is_hidden(const struct writer *writer, PyObject *name)
     char bytes[PYUSDT_SECRET_NAME + 1];
     struct writer copy = {.text = bytes, .room = sizeof bytes - 1};
 
-    if (PyBytes_CheckExact(name))
+    if (PyBytes_Check(name))
         put(&copy, PyBytes_AS_STRING(name),
             (size_t)shown(PyBytes_GET_SIZE(name), PYUSDT_SECRET_NAME));
     else if (PyUnicode_Check(name) && PyUnicode_IS_READY(name))
-        put_name(&copy, name);
+        put_characters(&copy, name, PYUSDT_SECRET_NAME);
     else
         return 0;
     bytes[copy.size] = '\0';
@@ -200,6 +205,16 @@ static int begin_item(struct list *list)
     return list->n <= PYUSDT_TEXT_ITEMS && !list->writer->is_full;
 }
 
+/* Behind the last item that was looked at, if there are more: a large dict or set keeps the places
+ * of items that were removed. */
+static void mark_rest(struct list *list, Py_ssize_t length)
+{
+    if (list->n >= length || list->n > PYUSDT_TEXT_ITEMS)
+        return;
+    list->n = PYUSDT_TEXT_ITEMS;
+    begin_item(list);
+}
+
 static int write_pair(void *arg, PyObject *key, PyObject *value)
 {
     struct list *list = arg;
@@ -212,6 +227,13 @@ static int write_pair(void *arg, PyObject *key, PyObject *value)
     return 1;
 }
 
+static void write_field(struct writer *writer, PyObject *name, PyObject *value)
+{
+    put_name(writer, name);
+    put_string(writer, "=");
+    write_named(writer, name, value);
+}
+
 static int write_attribute(void *arg, PyObject *name, PyObject *value)
 {
     struct list *list = arg;
@@ -220,9 +242,7 @@ static int write_attribute(void *arg, PyObject *name, PyObject *value)
         return 1;
     if (!begin_item(list))
         return 0;
-    put_name(list->writer, name);
-    put_string(list->writer, "=");
-    write_named(list->writer, name, value);
+    write_field(list->writer, name, value);
     return 1;
 }
 
@@ -232,6 +252,7 @@ static void write_dict(struct writer *writer, PyObject *value)
 
     put_string(writer, "{");
     pyusdt_visit_items(value, write_pair, &list);
+    mark_rest(&list, pyusdt_read_length(value));
     put_string(writer, "}");
 }
 
@@ -267,7 +288,24 @@ static void write_set(struct writer *writer, PyObject *value)
             break;
         write_value(writer, set->table[i].key);
     }
+    mark_rest(&list, set->used);
     put_string(writer, PyFrozenSet_Check(value) ? "})" : "}");
+}
+
+static void write_fields(struct writer *writer, PyObject *value)
+{
+    struct list list = {.writer = writer};
+
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value) && begin_item(&list); i++) {
+        PyObject *name = pyusdt_read_field_name(value, i), *item = PyTuple_GET_ITEM(value, i);
+
+        if (item == NULL)
+            break;
+        if (name != NULL)
+            write_field(writer, name, item);
+        else
+            write_value(writer, item);
+    }
 }
 
 static void write_sequence(struct writer *writer, PyObject *value)
@@ -278,6 +316,10 @@ static void write_sequence(struct writer *writer, PyObject *value)
         put_string(writer, "[");
         write_items(writer, ((PyListObject *)value)->ob_item, n);
         put_string(writer, "]");
+        return;
+    }
+    if (pyusdt_read_field_name(value, 0) != NULL) {
+        write_fields(writer, value); /* in the parentheses of its type */
         return;
     }
     put_string(writer, "(");
