@@ -17,7 +17,7 @@ FLASK = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_flas
 FASTAPI = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_fastapi.py")
 
 
-def ask_why(*arguments, options=("--slower", "100")):
+def ask_why(*arguments, options=("--slower", "100ms")):
     run = harness.run([PYUSDT, "why", *options, "--", sys.executable, *arguments], timeout=120)
     assert run.status == 0, run
     return run.stdout
@@ -52,14 +52,14 @@ def test_a_blocked_loop_in_fastapi():
 
 
 def test_no_cause_where_none_was_planted():
-    report = ask_why(FLASK, "200", "usual", options=("--slower", "60000"))
+    report = ask_why(FLASK, "200", "usual", options=("--slower", "60s"))
     assert report.startswith("no slow requests: 200 requests of 1 routes"), report
 
 
 def test_a_route_may_be_chosen():
     found = causes_by_route(
         ask_why(
-            FLASK, "30", "statement", "worker", options=("--slower", "100", "--route", "worker")
+            FLASK, "30", "statement", "worker", options=("--slower", "100ms", "--route", "worker")
         )
     )
     assert list(found) == ["worker"]
@@ -67,7 +67,7 @@ def test_a_route_may_be_chosen():
 
 def test_ctrl_c_prints_the_report():
     with harness.running([PYUSDT, "run", sys.executable, FLASK, "1000000", "statement"]) as program:
-        why = harness.start([PYUSDT, "why", "--slower", "100", str(program.pid)])
+        why = harness.start([PYUSDT, "why", "--slower", "100ms", str(program.pid)])
         harness.wait_until(lambda: any(Path(os.environ["PYUSDT_RUNDIR"]).glob("*.session")))
         forty = "request$target:::done /++n == 40/ { exit(0); }"
         assert harness.run([harness.PYDTRACE, "-qZn", forty, "-p", str(program.pid)]).status == 0
@@ -81,6 +81,7 @@ def test_ctrl_c_prints_the_report():
     [
         ([], 2, "give process ids, or -- and a command"),
         (["1", "--", "true"], 2, "give process ids, or -- and a command"),
+        (["--slower", "100", "--", "true"], 2, "'100' is not a duration: 50ms, 2s"),
         (["--", "sleep", "0"], 1, "no request ended: the program must run under `pyusdt run`"),
         (["--", sys.executable, "-I", "-c", "pass"], 1, "no probes can be brought into it"),
     ],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pydtrace.cli.commands import main as commands
-from pydtrace.cli.commands.watch import make_script, parse_duration, parse_function
+from pydtrace.cli.commands.stack_options import parse_duration
+from pydtrace.cli.commands.watch import make_script, parse_function
 from pydtrace.dlang.compile import Compiler
 from pydtrace.options import Options
 

@@ -748,20 +748,13 @@ def _add_trace_arguments(each: ArgumentParser) -> None:
 
 
 def _add_watch_arguments(each: ArgumentParser) -> None:
-    from .watch import parse_duration, parse_function
-
-    def type_of(parse: Callable[[str], Any], what: str) -> Callable[[str], Any]:
-        def parse_or_refuse(text: str) -> Any:
-            try:
-                return parse(text)
-            except ValueError:
-                raise argparse.ArgumentTypeError(f"'{text}' is not a {what}") from None
-
-        return parse_or_refuse
+    from .watch import parse_function
 
     each.add_argument(
         "function",
-        type=type_of(parse_function, "function: shop.cart:checkout, Cart.total"),
+        type=stack_options.argument_type(
+            parse_function, "function: shop.cart:checkout, Cart.total"
+        ),
         metavar="[MODULE:]FUNCTION",
         help="shop.cart:checkout, a method Cart.total, any *.total",
     )
@@ -770,7 +763,7 @@ def _add_watch_arguments(each: ArgumentParser) -> None:
     each.add_argument("--where", metavar="EXPR", help="only these calls: 'local.order.total > 100'")
     each.add_argument(
         "--slower",
-        type=type_of(parse_duration, "duration: 50ms, 2s"),
+        type=stack_options.DURATION,
         default=0,
         metavar="TIME",
         help="only calls that take so long: 50ms",

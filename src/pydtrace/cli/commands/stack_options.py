@@ -12,6 +12,7 @@ from pydtrace.process.process_names import parse_pid
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 MAX_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/pystack/python_walk.h
 MAX_HZ = 1000
@@ -24,6 +25,8 @@ LOCALS_LIMITS = (
     ("characters", 100_000, 120, "how many characters of a text, digits of a number"),
 )
 
+_DURATION = re.compile(r"(\d+)(us|ms|s)")
+_UNITS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", re.ASCII)
 
 
@@ -49,6 +52,29 @@ def bounded_seconds(most: int) -> Callable[[str], float]:
         return float(text)
 
     return check
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds; raises ValueError."""
+    found = _DURATION.fullmatch(text)
+    if not found:
+        raise ValueError(text)
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def argument_type(parse: Callable[[str], Any], what: str) -> Callable[[str], Any]:
+    """The type of an argument.  parse: raises ValueError for what is no such thing; what: its name, and examples."""
+
+    def parse_or_refuse(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a {what}") from None
+
+    return parse_or_refuse
+
+
+DURATION = argument_type(parse_duration, "duration: 50ms, 2s")
 
 
 def _add_duration_option(parser: argparse.ArgumentParser) -> None:
@@ -223,9 +249,9 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
     _add_duration_option(parser)
     parser.add_argument(
         "--slower",
-        type=bounded_integer(24 * 3600 * 1000),
-        metavar="MS",
-        help="slow requests take that many milliseconds; default: three times the median of their route",
+        type=DURATION,
+        metavar="TIME",
+        help="slow requests take so long: 200ms; default: three times the median of their route",
     )
     parser.add_argument("--route", metavar="TEXT", help="only routes that contain this text")
     _add_rate_option(parser, 47, "samples of the stacks a second")

@@ -11,8 +11,6 @@ STRSIZE = 1024  # of a whole value, at most
 _FRAMES = 10
 _GLOB = re.compile(r"[^\s:/{};,]+")
 _RESULTS = re.compile(r"\b(retval|exception)\b")
-_UNITS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_DURATION = re.compile(r"(\d+)(us|ms|s)")
 
 _TIMED = """#pragma D option strsize={strsize}
 
@@ -71,14 +69,6 @@ def parse_function(text: str) -> str:
     if not _GLOB.fullmatch(function) or (colon and not _GLOB.fullmatch(module)):
         raise ValueError(text)
     return f"python$target:{module}:{function}"
-
-
-def parse_duration(text: str) -> int:
-    """Nanoseconds; raises ValueError."""
-    found = _DURATION.fullmatch(text)
-    if not found:
-        raise ValueError(text)
-    return int(found[1]) * _UNITS[found[2]]
 
 
 def make_script(

@@ -206,14 +206,13 @@ def _choose_target(options: Namespace) -> dict[str, Any]:
 def make_report(
     log: RequestLog, samples: SampledCode, options: Namespace, collector: RequestCollector
 ) -> str:
-    given = round(options.slower * 1e6) if options.slower is not None else None
     found = [
         each
         for route, requests in log.routes.items()
-        if (each := compare_route(route, requests, samples, given)) is not None
+        if (each := compare_route(route, requests, samples, options.slower)) is not None
     ]
     if not found:
-        return report.describe_quiet(log, [_describe_limit(given)])
+        return report.describe_quiet(log, [_describe_limit(options.slower)])
     found.sort(key=lambda each: -each.slower * len(each.slow))
     wording = report.Wording(collector.folder)
     parts = [
