@@ -295,6 +295,9 @@ unsigned pyusdt_session_paths(unsigned session, struct pyusdt_path *paths, unsig
 /* That generation only, which costs little: to know whether what was compiled is still right. */
 uint64_t pyusdt_session_paths_generation(unsigned session);
 
+/* Whether its tracer is still there and reads paths. */
+int pyusdt_session_has_paths(unsigned session);
+
 /* ---- stacks ---- */
 
 /* The function that takes the stack of the firing thread: set once, by the language that fires,

@@ -47,6 +47,13 @@ uint64_t pyusdt_session_paths_generation(unsigned number)
                : 0;
 }
 
+int pyusdt_session_has_paths(unsigned number)
+{
+    uint64_t generation = pyusdt_session_paths_generation(number);
+
+    return generation != 0 && atomic_load(&pyusdt_ctl_slot(number)->wanted) == generation;
+}
+
 unsigned pyusdt_session_paths(unsigned number, struct pyusdt_path *paths, unsigned room,
                               uint64_t *generation)
 {

@@ -270,6 +270,34 @@ def test_the_programs_veto(python, program):
     assert "[] 100 0\n" in done.stdout and "PYUSDT_REDACT" in done.stderr, done
 
 
+def test_the_veto_is_said_to_those_that_it_concerns(python, tmp_path):
+    """Not to a later tracer of the same process."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import time\ndef f(user, n): return n\nwhile True:\n    f('a', 1); time.sleep(0.002)\n"
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": python_builds.ROOM,
+        "PYUSDT_VM": "1",
+        "PYUSDT_REDACT": "user",
+    }
+    errors = []
+    with subprocess.Popen([python, "-m", "pyusdt", str(slow)], env=environment) as target:
+        try:
+            time.sleep(0.5)
+            for value in ("present(local.user)", "present(local.n)", "1", "present(local.user)"):
+                script = f"python$target::f:function-entry {{ @[{value}] = count(); }} tick-1s {{ exit(0); }}"
+                command = [*python_builds.pydtrace(), "-q", "-n", script, "-p", str(target.pid)]
+                done = harness.run(command, env=environment)
+                assert done.status == 0 and done.stdout.split()[0] == str(int("user" not in value))
+                errors.append(done.stderr)
+        finally:
+            target.kill()
+    assert "PYUSDT_REDACT" in errors[0] and "PYUSDT_REDACT" in errors[3], errors
+    assert errors[1:3] == ["", ""]
+
+
 def test_secrets(python, program):
     script = f'{ENTRY} /local.cart.password == "hunter2"/ {{ @ = count(); }}'
     done = run(python, program, script)

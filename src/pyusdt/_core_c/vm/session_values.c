@@ -18,6 +18,7 @@ static struct compiled {
     unsigned n;
     struct pyusdt_fetch_program *program[PATHS]; /* NULL: its values are absent */
     struct pyusdt_conditions conditions;         /* all zeros: none */
+    const char *wrong;                           /* why values are absent, or NULL */
 } compiled[PYUSDT_MAX_SESSIONS];
 static char texts[PATHS][PYUSDT_FETCH_TEXT];
 
@@ -31,36 +32,45 @@ void pyusdt_vm_paths_start(void)
     pyusdt_follows_paths = is_supported();
 }
 
-static uint32_t is_explained;
+static const char *find_wrong(unsigned number)
+{
+    if (!is_supported())
+        return "values (local, global, retval, exception) are absent: this CPython runs without the GIL";
+    return compiled[number].generation == pyusdt_session_paths_generation(number)
+               ? compiled[number].wrong
+               : NULL;
+}
+
+/* Of the sessions whose tracers are still there. */
+static const char *find_reason(void)
+{
+    const char *wrong = NULL;
+
+    for (unsigned number = 0; wrong == NULL && number < PYUSDT_MAX_SESSIONS; number++)
+        if (pyusdt_session_has_paths(number))
+            wrong = find_wrong(number);
+    return wrong;
+}
+
+static const char *explained;
 
 int pyusdt_vm_paths_must_explain(void)
 {
-    if (is_supported() || __atomic_load_n(&is_explained, __ATOMIC_RELAXED))
-        return 0;
-    for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++)
-        if (pyusdt_session_paths_generation(number) != 0)
-            return 1;
-    return 0;
+    return !is_supported() && find_reason() != __atomic_load_n(&explained, __ATOMIC_RELAXED);
 }
 
 void pyusdt_vm_paths_explain(void)
 {
-    if (!pyusdt_vm_paths_must_explain())
-        return;
-    __atomic_store_n(&is_explained, 1, __ATOMIC_RELAXED);
-    pyusdt_vm_set_reason(
-        PYUSDT_VM_REASON_VALUES, CODE_PROBES,
-        "values (local, global, retval, exception) are absent: this CPython runs without the GIL");
+    const char *reason = find_reason();
+
+    __atomic_store_n(&explained, reason, __ATOMIC_RELAXED);
+    pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, reason);
 }
 
 static void free_programs(struct compiled *session)
 {
-    for (unsigned i = 0; i < session->n; i++) {
+    for (unsigned i = 0; i < session->n; i++)
         pyusdt_fetch_free(session->program[i]);
-        session->program[i] = NULL;
-    }
-    session->n = 0;
-    session->conditions = (struct pyusdt_conditions){0};
 }
 
 /* The conditions are behind all paths. */
@@ -75,22 +85,23 @@ static void add_program(struct compiled *session, unsigned i, const struct pyusd
     }
     session->program[i] = pyusdt_fetch_load(path->bytes, path->size, &wrong);
     if (session->program[i] == NULL && wrong != NULL)
-        pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, wrong);
+        session->wrong = wrong;
 }
 
-/* The programs of the session in a slot now; NULL: it has none, or they are just changing. */
+/* The programs of the session in a slot now; NULL: it has none, or they are just changing. Bytes that
+ * are no program make an exception, up to CPython 3.11 a collection with it, and so more events. */
 __attribute__((noinline)) static struct compiled *compile_paths(unsigned number)
 {
-    static struct pyusdt_path paths[PATHS];
-    struct compiled *session = &compiled[number];
+    struct pyusdt_path paths[PATHS];
+    struct compiled session = {0};
 
-    free_programs(session);
-    session->n = pyusdt_session_paths(number, paths, PATHS, &session->generation);
-    if (session->generation == 0)
-        return NULL;
-    for (unsigned i = 0; i < session->n; i++)
-        add_program(session, i, &paths[i]);
-    return session;
+    session.n = pyusdt_session_paths(number, paths, PATHS, &session.generation);
+    for (unsigned i = 0; i < session.n; i++)
+        add_program(&session, i, &paths[i]);
+    free_programs(&compiled[number]);
+    compiled[number] = session;
+    pyusdt_vm_paths_explain();
+    return session.generation != 0 ? &compiled[number] : NULL;
 }
 
 static struct compiled *find_programs(unsigned number)

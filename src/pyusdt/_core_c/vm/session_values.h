@@ -23,11 +23,11 @@ uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt
 /* Once, before the provider's probes are published. */
 void pyusdt_vm_paths_start(void);
 
-/* Whether a session reads paths, this CPython has no values, and that is not reported yet; without
- * the GIL. */
+/* Whether this CPython has no values, and it is not reported as it should be to sessions that read
+ * paths; without the GIL. */
 int pyusdt_vm_paths_must_explain(void);
 
-/* Reports it. */
+/* Reports why values of the sessions that are still there are absent, or nothing; with the GIL. */
 void pyusdt_vm_paths_explain(void);
 
 #pragma GCC visibility pop
