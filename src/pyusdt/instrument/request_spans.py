@@ -26,6 +26,7 @@ from threading import get_ident
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
+from pyusdt._core import encode_tag, tag_variable
 from pyusdt.tags import get_tag_data, tag
 
 from .core import suppress_errors
@@ -119,8 +120,16 @@ class RequestSpans:
         self._token: Token[RequestSpans | None] | None = current_request.set(self)
         self._cpu, self._began = thread_time_ns(), perf_counter_ns()
 
+    @property
+    def is_done(self) -> bool:
+        return self._token is None
+
     def add(self, kind: str, name: str, line: str, began: int, took: int) -> None:
-        """began: by perf_counter_ns()."""
+        """began: by perf_counter_ns().  Nothing after its end: tasks that it has started may still have it in their context."""
+        if not self.is_done:
+            self._append(kind, name, line, began, took)
+
+    def _append(self, kind: str, name: str, line: str, began: int, took: int) -> None:
         if len(self._spans) < SPANS:
             self._spans.append((kind, name[:_NAME], line, began - self._began, took))
         else:
@@ -129,12 +138,13 @@ class RequestSpans:
     @suppress_errors
     def done(self, route: str, status: Any) -> None:
         """The end of the request.  Again: nothing more."""
-        if self._token is None:
+        if self.is_done:
             return
         took = perf_counter_ns() - self._began
         self._restore_context()
         self._add_stalls(took)
-        for span in self._spans:
+        spans, self._spans = self._spans, []
+        for span in spans:
             span_probe(self.name, *span)
         done_probe(
             self.name,
@@ -143,7 +153,7 @@ class RequestSpans:
             str(status),
             took,
             self._read_cpu(),
-            len(self._spans),
+            len(spans),
             self._left_out,
         )
 
@@ -154,6 +164,12 @@ class RequestSpans:
         if self._tag is not None:
             self._tag.__exit__(None, None, None)
 
+    def leave_context(self) -> None:
+        """It has ended in another context, and this one, where it began, or a copy of this one has it still."""
+        current_request.set(None)
+        if self._tag is not None and get_tag_data() == encode_tag(self.name):
+            tag_variable.set(None)
+
     def _read_cpu(self) -> int:
         """ns that its own code ran; -1: another thread ends it than began it."""
         if self.loop_time >= 0:
@@ -162,26 +178,31 @@ class RequestSpans:
 
     def _add_stalls(self, took: int) -> None:
         """Those of others that lay in its time."""
-        for stall in list(_stalls):
+        for stall in _stalls.copy():
             if stall.request is self or stall.thread not in (None, self._thread):
                 continue
             began = max(stall.began, self._began)
             lasted = min(stall.ended, self._began + took) - began
             if lasted >= SHORTEST_STALL:
-                self.add(stall.kind, stall.name, "", began, lasted)
+                self._append(stall.kind, stall.name, "", began, lasted)
 
 
 @suppress_errors
 def begin_request(kind: str, on_loop: bool = False) -> RequestSpans | None:
     """The request of this context from now on; None where the context has one already."""
-    return RequestSpans(kind, on_loop) if current_request.get() is None else None
+    before = current_request.get()
+    if before is not None and not before.is_done:
+        return None
+    if before is not None:
+        before.leave_context()
+    return RequestSpans(kind, on_loop)
 
 
 @suppress_errors
 def add_span(kind: str, name: Any, began: int, took: int) -> None:
     """A span that ends now, of the request of this context."""
     request = current_request.get()
-    if request is not None:
+    if request is not None and not request.is_done:
         text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
         request.add(kind, text, _find_application_line(), began, took)
 
@@ -219,10 +240,8 @@ _collection_began = 0
 
 def _note_collection(phase: str, info: dict[str, int]) -> None:
     global _collection_began
-    if not is_traced():
-        return
     if phase == "start":
-        _collection_began = perf_counter_ns()
+        _collection_began = perf_counter_ns() if is_traced() else 0
     elif _collection_began:
         note_stall("gc", f"generation {info['generation']}", _collection_began)
         _collection_began = 0

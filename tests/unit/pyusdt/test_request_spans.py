@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 import sqlite3
 import time
@@ -169,6 +170,44 @@ def test_a_collection_is_a_span(fired, monkeypatch):
 
     answer(application)
     assert ("gc", "generation 2") in [span[1:3] for span in fired[0]]
+
+
+def test_a_request_that_ends_in_another_context(fired):
+    """As a stream of gRPC's does that another thread continues: the next request of its context has its own spans and id."""
+    first = request_spans.begin_request("rpc")
+    contextvars.Context().run(first.done, "/shop/List", "OK")
+    second = request_spans.begin_request("rpc")
+    second.done("/shop/Get", "OK")
+    assert [end[2] for end in fired[1]] == ["/shop/List", "/shop/Get"]
+    assert len({end[0] for end in fired[1]}) == 2
+
+
+def test_nothing_is_kept_of_a_request_that_has_ended(fired):
+    """Tasks that it has started have it in their context."""
+    request = request_spans.begin_request("http")
+    task = contextvars.copy_context()
+    request_spans.add_span("sql", "select 1", time.perf_counter_ns(), 1)
+    request.done("/a", 200)
+    task.run(request_spans.add_span, "sql", "select 2", time.perf_counter_ns(), 1)
+    request.add("queue", "a worker", "", time.perf_counter_ns(), 1)
+    assert request._spans == []
+    assert [span[2] for span in fired[0]] == ["select 1"] and fired[1][0][6:] == (1, 0)
+    later = task.run(request_spans.begin_request, "http")
+    task.run(later.done, "/b", 200)
+    assert len({end[0] for end in fired[1]}) == 2
+
+
+def test_a_collection_whose_beginning_was_traced_only(fired, monkeypatch):
+    """Its end is that of no later one."""
+    request_spans._note_collection("start", {"generation": 2})
+    with monkeypatch.context() as untraced:
+        untraced.setattr(request_spans, "is_traced", lambda: False)
+        request_spans._note_collection("stop", {"generation": 2})
+        request_spans._note_collection("start", {"generation": 0})
+    time.sleep(request_spans.SHORTEST_STALL * 2 / 1e9)
+    before = len(request_spans._stalls)
+    request_spans._note_collection("stop", {"generation": 0})
+    assert len(request_spans._stalls) == before
 
 
 def test_nothing_is_kept_while_nobody_traces(monkeypatch):
