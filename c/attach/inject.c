@@ -61,6 +61,13 @@ int pyusdt_image_read(pid_t pid, struct pyusdt_image *image)
 
 /* ---- the child ---- */
 
+/* A SIGKILL of the kernel's ends this process with the tracer's thread that waits for it, though it is stopped. */
+static void die_with_tracer(pid_t tracer)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != tracer)
+        _exit(0);
+}
+
 /* A SIGKILL of the kernel's ends this process at that time, though it is stopped. */
 static bool arm_kill_timer(void)
 {
@@ -119,6 +126,7 @@ static void run_child(struct exchange *exchange)
     struct pyusdt_injected *injected = &exchange->injected;
     int64_t begun;
 
+    PYUSDT_ATTACH_HOOK(14);
     reset_signals();
     setsid();
     prctl(PR_SET_NAME, "pyusdt-attach");
@@ -153,6 +161,7 @@ static void run_child(struct exchange *exchange)
 /* No handler of the tracer's runs in the child. */
 static pid_t fork_child(struct exchange *exchange)
 {
+    const pid_t tracer = getpid();
     sigset_t all, mask;
     pid_t child;
 
@@ -160,6 +169,7 @@ static pid_t fork_child(struct exchange *exchange)
     pthread_sigmask(SIG_SETMASK, &all, &mask);
     child = fork();
     if (child == 0) {
+        die_with_tracer(tracer);
         run_child(exchange);
         _exit(0);
     }

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
+import select
+import signal as signals
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -62,12 +65,15 @@ def free_slot(target: Target) -> int:
     return sort_free(target.python, target.entry.slots)[0]
 
 
-def inject(injector: str, target: Target, text: str, *more: str, **environment: str) -> harness.Run:
+def make_command(injector: str, target: Target, text: str, *more: str) -> list[str]:
     numbers = [target.pid, target.minor, target.python.runtime, target._find_function()]
+    return [injector, *map(str, numbers), str(free_slot(target)), text, *more]
+
+
+def inject(injector: str, target: Target, text: str, *more: str, **environment: str) -> harness.Run:
     for _ in range(20):
         run = harness.run(
-            [injector, *map(str, numbers), str(free_slot(target)), text, *more],
-            env={**os.environ, **environment},
+            make_command(injector, target, text, *more), env={**os.environ, **environment}
         )
         if run.stdout != BUSY and (environment or run.stdout != KILLED):
             break
@@ -103,6 +109,30 @@ def test_at_each_step(injector, version, signal):
                 memory.write(bytes(_tracer.SLOT_SIZE))  # a killed tracer leaves it
         run = inject(injector, Target(load.pid), "try:pass\nexcept:pass\n")
         assert run.stdout == "0 0 0\n", run
+        load.end()
+
+
+def test_a_child_without_its_timer_ends_with_its_tracer(injector):
+    """It is stopped before it has one."""
+    with loaded(sys.executable, "t") as load:
+        target = Target(load.pid)
+        command = make_command(injector, target, "try:pass\nexcept:pass\n")
+        environment = {**os.environ, "HOOK": "14", "HOOK_SIGNAL": "stop"}
+        with harness.running(command, env=environment) as tracer:
+            children = Path(f"/proc/{tracer.pid}/task/{tracer.pid}/children")
+            harness.wait_until(lambda: children.read_text().split())
+            child = int(children.read_text())
+            harness.wait_until(lambda: "State:\tT" in Path(f"/proc/{child}/status").read_text())
+            held = os.pidfd_open(child)
+            try:
+                tracer.kill()
+                ended, _, _ = select.select([held], [], [], 10)
+                if not ended:
+                    signals.pidfd_send_signal(held, signals.SIGKILL)
+                assert ended
+            finally:
+                os.close(held)
+        goes_on(load)
         load.end()
 
 
