@@ -349,18 +349,48 @@ static _Atomic uint32_t has_begun;   /* it has its state */
 /* Held by the watcher's thread while it waits for the GIL or has it, and around fork(). */
 static pthread_mutex_t gil_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-enum { BEGIN_MS = 1000 }; /* how long the starter waits: a debugger may hold the thread */
-enum { GIL_MUTEX_S = 1 }; /* and a fork, for the same reason */
+enum { BEGIN_MS = 1000 };     /* how long the starter waits: a debugger may hold the thread */
+enum { GIL_MUTEX_MS = 1000 }; /* and a fork, for the same reason */
+enum { END_MS = 100 };        /* and the end: the watcher may never continue */
+
+static int lock_gil_mutex(int64_t milliseconds)
+{
+    struct timespec end;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += milliseconds % 1000 * 1000000;
+    end.tv_sec += milliseconds / 1000 + end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    return pthread_mutex_timedlock(&gil_mutex, &end) == 0;
+}
+
+static atomic_int has_ended; /* the interpreter: nothing of it is used any more */
+
+/* 1: with the GIL, and `gil_mutex`. */
+static int enter_interpreter(PyGILState_STATE *state)
+{
+    pthread_mutex_lock(&gil_mutex);
+    if (!atomic_load(&has_ended) && Py_IsInitialized()) {
+        *state = PyGILState_Ensure();
+        return 1;
+    }
+    pthread_mutex_unlock(&gil_mutex);
+    return 0;
+}
+
+static void leave_interpreter(PyGILState_STATE state)
+{
+    PyGILState_Release(state);
+    pthread_mutex_unlock(&gil_mutex);
+}
 
 static void on_changed(void *unused)
 {
     PyGILState_STATE state;
 
     (void)unused;
-    if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&watching, __ATOMIC_ACQUIRE) || !enter_interpreter(&state))
         return;
-    pthread_mutex_lock(&gil_mutex);
-    state = PyGILState_Ensure();
     if (watcher_state == NULL)
         PyGILState_Ensure();
     watcher_state = PyGILState_GetThisThreadState();
@@ -368,22 +398,49 @@ static void on_changed(void *unused)
     pyusdt_os_word_wake(&has_begun);
     apply_demand(read_wanted(), read_attached());
     call_when_unused();
-    PyGILState_Release(state);
-    pthread_mutex_unlock(&gil_mutex);
+    leave_interpreter(state);
 }
 
 static void on_ended(void)
 {
     PyGILState_STATE state;
 
-    if (watcher_state == NULL || !Py_IsInitialized())
+    if (watcher_state == NULL || !enter_interpreter(&state))
         return;
-    pthread_mutex_lock(&gil_mutex);
-    state = PyGILState_Ensure();
     PyGILState_Release(PyGILState_LOCKED); /* which the first `changed` has stored */
     watcher_state = NULL;
-    PyGILState_Release(state);
-    pthread_mutex_unlock(&gil_mutex);
+    leave_interpreter(state);
+}
+
+/* The interpreter ends, and its memory is about to be freed. The watcher may still run: a tracer
+ * that attaches while exit functions run registers vm_shut_down() too late. A watcher that waits
+ * for the GIL ends there, with `gil_mutex`, or waits for ever. */
+static void on_end_of_interpreter(PyObject *Py_UNUSED(capsule))
+{
+    atomic_store(&has_ended, 1);
+    if (lock_gil_mutex(END_MS))
+        pthread_mutex_unlock(&gil_mutex);
+    watcher_state = NULL;
+}
+
+/* Its dict is emptied after the last Python code, and before its threads' states are freed. */
+static int follow_end_of_interpreter(void)
+{
+    PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
+    PyObject *key = PyLong_FromVoidPtr(&has_ended), *capsule = NULL;
+    int r = dict == NULL || key == NULL ? -1 : PyDict_Contains(dict, key);
+
+    if (r == 0) {
+        capsule = PyCapsule_New(&has_ended, NULL, on_end_of_interpreter);
+        r = capsule == NULL ? -1 : PyDict_SetItem(dict, key, capsule);
+        if (r == 0)
+            atomic_store(&has_ended, 0);
+    }
+    Py_XDECREF(capsule);
+    Py_XDECREF(key);
+    if (r < 0 && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return r;
 }
 
 /* ---- beginning and end ---- */
@@ -468,7 +525,6 @@ static int is_os_fork(void)
 static void before_fork(void)
 {
     PyThreadState *holder;
-    struct timespec end;
 
     is_forking =
         __atomic_load_n(&watching, __ATOMIC_ACQUIRE); /* else os.fork() has called vm_pause() */
@@ -485,9 +541,7 @@ static void before_fork(void)
     holder = holder == _PyThreadState_UncheckedGet() ? holder : NULL;
     if (holder != NULL)
         PyEval_SaveThread();
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += GIL_MUTEX_S;
-    has_gil_mutex = pthread_mutex_timedlock(&gil_mutex, &end) == 0;
+    has_gil_mutex = lock_gil_mutex(GIL_MUTEX_MS);
     if (holder != NULL)
         PyEval_RestoreThread(holder);
 }
@@ -548,7 +602,8 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *args)
                         "the provider python is of the main interpreter, not of a sub-interpreter");
         return NULL;
     }
-    if (pyusdt_vm_code_start() < 0 || (!published && publish_provider(with_audit, with_sites) < 0))
+    if (follow_end_of_interpreter() < 0 || pyusdt_vm_code_start() < 0 ||
+        (!published && publish_provider(with_audit, with_sites) < 0))
         return NULL;
     if (with_audit && pyusdt_vm_indexes[PYUSDT_VM_AUDIT] == 0) {
         PyErr_SetString(
