@@ -11,8 +11,8 @@ end = time.monotonic() + int(sys.argv[1]) / 1000
 
 
 class Named:
-    def __del__(self):
-        json.dumps(1)
+    def __del__(self, dumps=json.dumps):  # a free-threaded build clears the module's names first
+        dumps(1)
 
 
 def work():
