@@ -11,8 +11,8 @@ end = time.monotonic() + int(sys.argv[1]) / 1000
 
 
 class Named:
-    def __del__(self, dumps=json.dumps):  # a free-threaded build clears the module's names first
-        dumps(1)
+    def __del__(self):  # a free-threaded build has cleared json by then
+        self.squares = [number * number for number in (1, 2, 3)]
 
 
 def work():
