@@ -9,13 +9,13 @@ wait([Setup]) ->
     ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, options(Setup))),
     setup(Setup),
     io:format("ready~n"),
-    call().
+    call(Setup).
 
 options("time") -> #{time => 300};
 options("values") -> #{secrets => os:getenv("SECRETS") =/= false};
 options("loops") -> #{loops => [{?MODULE, loop, 1}], depth => 500};
 options("depth") -> #{depth => 500};
-options("flood") -> #{rate => 20000};
+options(Setup) when Setup =:= "flood"; Setup =:= "burst" -> #{rate => 20000};
 options(_) -> #{}.
 
 %% Another tool, before ours and after it.
@@ -44,7 +44,7 @@ setup(Which) when Which =:= "loop"; Which =:= "loops"; Which =:= "depth" ->
     true = register(looping, spawn(?MODULE, loop, [0])),
     true = register(hiding, spawn(fun() -> put(next, fun ?MODULE:hidden/1), hidden(0) end)),
     _ = spawn(fun Send() -> timer:sleep(1), looping ! job, hiding ! job, _ = (catch fails(0)), Send() end),
-    _ = spawn(fun Say() -> timer:sleep(200), say(), Say() end), ok;
+    _ = spawn(fun Answer() -> is_list(io:get_line("")) andalso begin say(), Answer() end end), ok;
 setup(_) ->
     ok.
 
@@ -69,7 +69,25 @@ until_monitor() ->
 until_traced() ->
     case erlang:trace_info({?MODULE, price, 1}, meta) of {meta, false} -> timer:sleep(10), until_traced(); _ -> timer:sleep(300) end.
 
+call("burst") -> until_armed(), burst(10000), timer:sleep(infinity);
+call(_) -> call().
+
 call() -> _ = ?MODULE:price(1), timer:sleep(5), call().
+
+until_armed() ->
+    case pyusdt_vm:info() of #{armed := true} -> ok; _ -> timer:sleep(10), until_armed() end.
+
+%% The server, which is suspended, cannot switch off what these calls fire.
+burst(Calls) ->
+    ok = sys:suspend(pyusdt_vm_server),
+    _ = [price(N) || N <- lists:seq(1, Calls)],
+    ok = sys:resume(pyusdt_vm_server),
+    until_refused(),
+    _ = [price(N) || N <- lists:seq(1, Calls)],
+    io:format("called ~b~n", [Calls]).
+
+until_refused() ->
+    case pyusdt_vm:info() of #{refused := none} -> timer:sleep(10), until_refused(); _ -> ok end.
 
 price(N) -> cost(N) + 1.
 
