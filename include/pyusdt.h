@@ -230,6 +230,14 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
 bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,
                           size_t size);
 
+/* Whether a name may be a typing error of `asked`. */
+bool pyusdt_is_near_name(const char *asked, const char *name);
+
+/* The arguments (bits) that a session's descriptions want of a probe at a location; *named: those
+ * that a description wants which names this function only. 0 if this is not known now. */
+uint32_t pyusdt_place_arguments(unsigned probe, unsigned session, const char *module,
+                                const char *function, uint32_t *named);
+
 /* The n-th pattern by which sessions ask for this probe, module and function; false: there are fewer,
  * or this is not known now. */
 bool pyusdt_place_pattern(unsigned probe, unsigned n, char module[PYUSDT_PLACE_MODULE + 1],

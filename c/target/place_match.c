@@ -49,6 +49,7 @@ void pyusdt_patterns_add(struct pyusdt_patterns *patterns, uint32_t probe,
     pattern = &patterns->pattern[patterns->n++];
     pattern->probe = probe;
     pattern->counts = want->counts != 0;
+    pattern->args = want->args;
     memcpy(pattern->module, want->module, sizeof pattern->module);
     memcpy(pattern->function, want->function, sizeof pattern->function);
 }
@@ -128,6 +129,34 @@ uint64_t pyusdt_place_wanted(unsigned probe, const char *module, const char *fun
     return pyusdt_core.flight ? lookup.sessions | 1ull << PYUSDT_FLIGHT_SLOT : lookup.sessions;
 }
 
+static bool is_one_name(const char *pattern)
+{
+    return pattern[0] != '\0' && pattern[strcspn(pattern, "*?[\\")] == '\0';
+}
+
+uint32_t pyusdt_place_arguments(unsigned probe, unsigned session, const char *module,
+                                const char *function, uint32_t *named)
+{
+    const struct pyusdt_patterns *patterns = &pyusdt_core.slot[session].patterns;
+    uint32_t args = 0;
+
+    *named = 0;
+    if (!pyusdt_core_lock(true))
+        return 0;
+    for (uint32_t i = 0; i < patterns->n; i++) {
+        const struct pyusdt_pattern *pattern = &patterns->pattern[i];
+
+        if (pattern->probe != probe || !pyusdt_glob(pattern->module, module) ||
+            !pyusdt_glob(pattern->function, function))
+            continue;
+        args |= pattern->args;
+        if (is_one_name(pattern->function))
+            *named |= pattern->args;
+    }
+    pyusdt_core_unlock();
+    return args;
+}
+
 /* ---- a name that was probably intended ---- */
 
 #define NEAR_MAX 40 /* characters of names that are compared */
@@ -162,20 +191,23 @@ static uint32_t edit_distance(const char *one, uint32_t n, const char *other, ui
     return rows[n % 3][m];
 }
 
+bool pyusdt_is_near_name(const char *asked, const char *name)
+{
+    size_t n = strlen(asked), m = strlen(name);
+
+    return n >= 3 && n <= NEAR_MAX && m <= NEAR_MAX && n <= m + 2 && m <= n + 2 &&
+           edit_distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
+}
+
 /* Whether the name differs from the requested one, but was probably intended: nearly the same, or the
  * same within a class. */
 static bool is_near(const char *asked, const char *name)
 {
     const char *dot = strrchr(name, '.');
-    size_t n = strlen(asked), m;
 
-    if (n < 3 || n > NEAR_MAX || asked[strcspn(asked, "*?[\\")] || strcmp(asked, name) == 0)
+    if (!is_one_name(asked) || strcmp(asked, name) == 0)
         return false;
-    if (dot && !strchr(asked, '.'))
-        name = dot + 1;
-    m = strlen(name);
-    return m <= NEAR_MAX && n <= m + 2 && m <= n + 2 &&
-           edit_distance(asked, (uint32_t)n, name, (uint32_t)m) <= (n < 5 ? 1u : 2u);
+    return pyusdt_is_near_name(asked, dot && !strchr(asked, '.') ? dot + 1 : name);
 }
 
 bool pyusdt_place_is_near(unsigned probe, const char *module, const char *function, char *asked,

@@ -64,7 +64,8 @@ struct pyusdt_ring {
 /* The patterns of a session's probe descriptions for the places of a probe. */
 struct pyusdt_pattern {
     uint32_t probe;
-    bool counts; /* how often it fires is all that is wanted */
+    bool counts;   /* how often it fires is all that is wanted */
+    uint32_t args; /* bits of the arguments that are wanted */
     char module[PYUSDT_GLOB_SIZE];
     char function[PYUSDT_GLOB_SIZE];
 };

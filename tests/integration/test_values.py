@@ -135,6 +135,30 @@ def test_whole_values(python, program):
     ]
 
 
+def test_a_variable_that_the_function_does_not_have(python, program):
+    """The first function that a description names is reported; of a pattern only if no event came."""
+    script = f"{ENTRY} /local.carts.total > 1/ {{ trace(1); }}"
+    done = run(python, program, script)
+    assert "local.carts is absent: __main__:checkout has the variables cart, n, " in done.stderr
+    assert ": is cart meant?" in done.stderr
+    pattern = "python$target::check*:function-entry"
+    done = run(python, program, script.replace(ENTRY, pattern))
+    assert "did not fire in process" in done.stderr and "predicate was false" in done.stderr
+    assert re.search(
+        r"process \d+ has no local\.carts in __main__:checkout, which .*: is cart meant\?",
+        done.stderr,
+    )
+    # another function has it
+    pattern = "python$target::[ac]*:function-entry"
+    assert lines(python, program, f"{pattern} {{ @ = sum(local.side); }}") != []
+
+
+def test_variables_belong_to_the_functions_of_their_clauses(python, program):
+    script = f"""{ENTRY} {{ @[1] = sum(local.n); }}
+        python$target::*area:function-entry {{ @[2] = sum(local.side); }}"""
+    assert lines(python, program, script)
+
+
 def test_watch(python, program):
     """Of a recursive function: each call with its own arguments, result or exception."""
     *here, code = python_builds.pydtrace()

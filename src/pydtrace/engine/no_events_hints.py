@@ -44,15 +44,19 @@ def explain_silence(
     providers: Collection[str],
     leaves_out_children: bool = False,
     some_ended: bool = False,
+    has_conditions: bool = False,
 ) -> list[str]:
     """processes: (pid, command) of those that were traced; providers: that they had; leaves_out_children: of a command all Pythons but those
-    that it waits for; some_ended: the providers of these processes are not known."""
+    that it waits for; some_ended: the providers of these processes are not known; has_conditions: the processes decide predicates, so
+    probes may have fired."""
     asked = {
         f"{desc.provider}:{desc.module}:{desc.function}:{desc.name}": desc for desc in descriptions
     }
     named = {text: desc for text, desc in asked.items() if is_python_probe(desc)}
     if named and processes:
         where = f"{_join_limited(list(named))} did not fire in {_join_limited([f'process {pid} ({command})' for pid, command in processes])}"
+        if has_conditions:
+            where += ", or the predicate was false each time"
         if (
             not hints
             and leaves_out_children

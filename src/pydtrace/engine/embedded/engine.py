@@ -780,6 +780,7 @@ class EmbeddedEngine(Engine):
                 providers,
                 bool(self._command) and not self._traces_children(),
                 not are_all,
+                bool(self.program.conditions),
             )
 
     def _warn_of_shared_threads(self) -> None:

@@ -202,9 +202,11 @@ update_code_place(struct pyusdt_vm_place *place, PyCodeObject *code, enum pyusdt
 
     open_names(&names, read_running_module(), read_qualified_name(code), code->co_filename);
     sessions = update_place(place, &names, code->co_firstlineno, 0, PYUSDT_VM_CODE_PROBES, probe);
-    if (sessions != 0)
+    if (sessions != 0) {
         pyusdt_detect_greenlets();
-    else if (pyusdt_vm_index(probe) != 0)
+        pyusdt_vm_paths_check(code, pyusdt_vm_index(probe), sessions, names.module.address,
+                              names.function.address);
+    } else if (pyusdt_vm_index(probe) != 0)
         set_hint(&names, probe);
 #if PY_VERSION_HEX >= 0x030c0000
     pyusdt_vm_place_set_module(place, read_running_module());

@@ -49,6 +49,11 @@ int pyusdt_fetch_is_of_exception(const struct pyusdt_fetch_program *program)
     return program->root == PYUSDT_FETCH_EXCEPTION;
 }
 
+PyObject *pyusdt_fetch_variable(const struct pyusdt_fetch_program *program)
+{
+    return program->root == PYUSDT_FETCH_LOCAL ? program->name : NULL;
+}
+
 /* ---- loading ---- */
 
 struct names {

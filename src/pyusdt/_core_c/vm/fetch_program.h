@@ -93,6 +93,9 @@ uint32_t pyusdt_fetch_text_size(const struct pyusdt_fetch_program *program);
 /* Whether what is given to it is an exception. */
 int pyusdt_fetch_is_of_exception(const struct pyusdt_fetch_program *program);
 
+/* The variable of a frame that it reads; borrowed, or NULL. */
+PyObject *pyusdt_fetch_variable(const struct pyusdt_fetch_program *program);
+
 /* In the frame that runs. given: the object that the event is about, or NULL; text: a buffer of
  * pyusdt_fetch_text_size() bytes. With the GIL; leaves exceptions as they are. */
 void pyusdt_fetch_run(const struct pyusdt_fetch_program *program, PyObject *given, char *text,

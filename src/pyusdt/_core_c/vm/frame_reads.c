@@ -137,6 +137,14 @@ void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
     }
 }
 
+void pyusdt_visit_variable_names(PyCodeObject *code, int (*visit)(void *arg, PyObject *name),
+                                 void *arg)
+{
+    for (int i = 0; i < code->co_nlocalsplus; i++)
+        if (!visit(arg, PyTuple_GET_ITEM(code->co_localsplusnames, i)))
+            return;
+}
+
 #else
 
 #include <frameobject.h>
@@ -206,6 +214,18 @@ void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
     if (code != NULL && visit_names(code->co_varnames, NULL, visit, arg) &&
         visit_names(code->co_cellvars, &code->co_varnames, visit, arg))
         visit_names(code->co_freevars, NULL, visit, arg);
+}
+
+void pyusdt_visit_variable_names(PyCodeObject *code, int (*visit)(void *arg, PyObject *name),
+                                 void *arg)
+{
+    PyObject *tuples[] = {code->co_varnames, code->co_cellvars, code->co_freevars};
+
+    for (int i = 0; i < 3; i++)
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuples[i]); k++)
+            if ((i != 1 || find_name(tuples[0], PyTuple_GET_ITEM(tuples[i], k)) < 0) &&
+                !visit(arg, PyTuple_GET_ITEM(tuples[i], k)))
+                return;
 }
 
 #endif

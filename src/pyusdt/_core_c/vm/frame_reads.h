@@ -20,6 +20,10 @@ PyObject *pyusdt_read_local(PyObject *name);
 /* All that have a value, arguments first. */
 void pyusdt_visit_locals(pyusdt_visitor visit, void *arg);
 
+/* All names of variables that code has; without their values. */
+void pyusdt_visit_variable_names(PyCodeObject *code, int (*visit)(void *arg, PyObject *name),
+                                 void *arg);
+
 /* A name of its module. */
 PyObject *pyusdt_read_global(PyObject *name);
 

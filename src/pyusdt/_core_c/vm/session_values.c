@@ -7,6 +7,7 @@
 
 #include "_core_c/vm/fetch_program.h"
 #include "_core_c/vm/python_provider.h"
+#include "_core_c/vm/unknown_variables.h"
 #include "_core_c/vm/value_conditions.h"
 
 #define PATHS (PYUSDT_MAX_ARGS - PYUSDT_PATH_ARG)
@@ -19,6 +20,7 @@ static struct compiled {
     struct pyusdt_fetch_program *program[PATHS]; /* NULL: its values are absent */
     struct pyusdt_conditions conditions;         /* all zeros: none */
     const char *wrong;                           /* why values are absent, or NULL */
+    struct pyusdt_variables_seen variables;
 } compiled[PYUSDT_MAX_SESSIONS];
 static char texts[PATHS][PYUSDT_FETCH_TEXT];
 
@@ -112,6 +114,57 @@ static struct compiled *find_programs(unsigned number)
         return NULL;
     return compiled[number].generation == generation ? &compiled[number] : compile_paths(number);
 }
+
+/* ---- variables that functions do not have ---- */
+
+static void report_unknown(struct compiled *session, const char *text, int is_named)
+{
+    if (!is_named) {
+        pyusdt_remark_set(PYUSDT_VM_HINT, "python", pyusdt_vm_code_names, text, PYUSDT_REMARK_HINT);
+        return;
+    }
+    if (session->wrong != NULL) /* one at a time */
+        return;
+    session->wrong = text;
+    pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, NULL);
+    pyusdt_vm_paths_explain();
+}
+
+static void check_session(unsigned number, PyCodeObject *code, unsigned probe, const char *module,
+                          const char *function)
+{
+    struct compiled *session = find_programs(number);
+    uint32_t named, args;
+
+    if (session == NULL)
+        return;
+    args = pyusdt_place_arguments(probe, number, module, function, &named) >> PYUSDT_PATH_ARG;
+    for (unsigned i = 0; i < session->n; i++) {
+        PyObject *name =
+            session->program[i] != NULL ? pyusdt_fetch_variable(session->program[i]) : NULL;
+        struct pyusdt_traced_function traced = {module, function,
+                                                named >> (PYUSDT_PATH_ARG + i) & 1};
+        const char *text = name != NULL && args >> i & 1
+                               ? pyusdt_variables_note(&session->variables, i, name, code, &traced)
+                               : NULL;
+
+        if (text != NULL)
+            report_unknown(session, text, traced.is_named);
+    }
+}
+
+void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions,
+                           const char *module, const char *function)
+{
+    for (; sessions != 0 && is_supported(); sessions &= sessions - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(sessions);
+
+        if (number < PYUSDT_MAX_SESSIONS)
+            check_session(number, code, probe, module, function);
+    }
+}
+
+/* ---- events ---- */
 
 static void set_absent(struct pyusdt_firing *firing)
 {

@@ -20,6 +20,11 @@
 uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
                                uint32_t place);
 
+/* Reports variables that these sessions' paths name and that the code does not have, once each;
+ * probe: its index. */
+void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions,
+                           const char *module, const char *function);
+
 /* Once, before the provider's probes are published. */
 void pyusdt_vm_paths_start(void);
 
