@@ -7,9 +7,19 @@
 #include "_core_c/vm/secret_names.h"
 #include "_core_c/vm/value_conditions.h"
 
+static __thread int is_reading;
+
+/* in_read(): whether this thread reads a value, so that the code that asks runs within it. */
+static PyObject *in_read(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return PyBool_FromLong(is_reading);
+}
+
 static PyObject *run(PyObject *self, PyObject *args)
 {
-    static char text[PYUSDT_FETCH_TEXT + 1];
+    char text[PYUSDT_FETCH_TEXT + 1];
     struct pyusdt_fetch_program *program;
     struct pyusdt_fetched found;
     PyObject *given;
@@ -26,7 +36,9 @@ static PyObject *run(PyObject *self, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "%s", wrong != NULL ? wrong : "no memory");
     size = pyusdt_fetch_text_size(program);
     memset(text, 0x55, sizeof text);
+    is_reading = 1;
     pyusdt_fetch_run(program, given, text, &found);
+    is_reading = 0;
     pyusdt_fetch_free(program);
     if (text[size] != 0x55 || found.length > size)
         return PyErr_Format(PyExc_SystemError, "it wrote behind its buffer");
@@ -89,6 +101,7 @@ static PyObject *is_supported(PyObject *self, PyObject *none)
 }
 
 static PyMethodDef methods[] = {{"run", run, METH_VARARGS, NULL},
+                                {"in_read", in_read, METH_NOARGS, NULL},
                                 {"hold", hold, METH_VARARGS, NULL},
                                 {"is_secret", is_secret, METH_O, NULL},
                                 {"is_supported", is_supported, METH_NOARGS, NULL},
@@ -98,5 +111,11 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "fetch_main
 
 PyMODINIT_FUNC PyInit_fetch_main(void)
 {
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+
+#ifdef Py_GIL_DISABLED
+    if (made != NULL)
+        PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
+#endif
+    return made;
 }

@@ -18,6 +18,7 @@ from tests.support.python_headers import headers
 FOLDER = os.path.join(TESTS, "fetch")
 SOURCES = os.path.join(os.path.dirname(TESTS), "src", "pyusdt")
 PATHS = int(os.environ.get("PYUSDT_FETCH_PATHS", "20000"))
+SECONDS = float(os.environ.get("PYUSDT_FETCH_SECONDS", "3"))
 PYTHONS = [each for each in harness.INTERPRETERS if harness.minor_of(each) >= 10]
 
 
@@ -25,6 +26,7 @@ PARTS = [
     "fetch_program",
     "object_reads",
     "frame_reads",
+    "object_locks",
     "value_conditions",
     "value_text",
     "secret_names",
@@ -55,19 +57,28 @@ def test_names_of_secrets_are_those_of_pydtrace(tmp_path, monkeypatch):
         assert is_secret(name) == secret_names.is_on_list(name), name
 
 
-@pytest.mark.parametrize("python", PYTHONS, ids=harness.name_of)
-def test_random_paths(python, tmp_path):
-    build(python, tmp_path)
-    program = os.path.join(FOLDER, "programs", "random_paths.py")
-    run = subprocess.run(
-        [python, program, str(tmp_path), "1", str(PATHS)],
+def run(python, folder, program: str, *arguments: str) -> list[str]:
+    build(python, folder)
+    done = subprocess.run(
+        [python, os.path.join(FOLDER, "programs", program), str(folder), *arguments],
         capture_output=True,
         text=True,
         check=False,
     )
-    if harness.name_of(python).endswith("t"):
-        assert run.stdout == "not supported\n"
-        return
-    assert (run.returncode, run.stderr) == (0, ""), run.stderr
-    ok, paths, present = run.stdout.split()
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("python", PYTHONS, ids=harness.name_of)
+def test_random_paths(python, tmp_path):
+    ok, paths, present = run(python, tmp_path, "random_paths.py", "1", str(PATHS))
     assert ok == "ok" and int(paths) == PATHS and int(present) > PATHS // 10
+
+
+WITHOUT_GIL = [each for each in PYTHONS if harness.name_of(each).endswith("t")]
+
+
+@pytest.mark.parametrize("python", WITHOUT_GIL, ids=harness.name_of)
+def test_objects_that_other_threads_change(python, tmp_path):
+    ok, reads, present, _ = run(python, tmp_path, "changing_objects.py", str(SECONDS))
+    assert ok == "ok" and int(reads) > 1000 and int(present) > 100

@@ -615,21 +615,27 @@ def conditions():
         fetch_main.hold(made[: chance.randrange(len(made))], 1)
 
 
-if not fetch_main.is_supported():
-    print("not supported")
-    sys.exit()
-assert locals_and_globals(5, "first", "last") == [7]
-wrong_programs()
-conditions()
-texts()
-items_behind_removed_ones()
-present = paths = 0
-while paths < int(sys.argv[3]):
-    made = make_any(4)
-    hooks = 0
-    for _ in range(10):
-        present += check(made)
-        paths += 1
-    assert hooks == 0, "a hook ran"
-gc.collect()
-print("ok", paths, present)
+def main():
+    if not fetch_main.is_supported():
+        print("not supported")
+        return
+    assert locals_and_globals(5, "first", "last") == [7]
+    wrong_programs()
+    conditions()
+    texts()
+    items_behind_removed_ones()
+    present = paths = 0
+    while paths < int(sys.argv[3]):
+        made = make_any(4)
+        global hooks
+        hooks = 0
+        for _ in range(10):
+            present += check(made)
+            paths += 1
+        assert hooks == 0, "a hook ran"
+    gc.collect()
+    print("ok", paths, present)
+
+
+if __name__ == "__main__":
+    main()

@@ -283,6 +283,27 @@ static void put_number(PyObject *value, enum pyusdt_fetch_result result, struct 
     }
 }
 
+static void put_type_name(PyTypeObject *type, uint32_t most, char *text, struct pyusdt_fetched *out)
+{
+    char name[PYUSDT_TYPE_NAME];
+    size_t size = pyusdt_read_type_name(type, name, sizeof name);
+
+    if (size != 0)
+        put_bytes(name, size, most, text, out);
+}
+
+static void put_repr(const struct pyusdt_fetch_program *program, PyObject *value, char *text,
+                     struct pyusdt_fetched *out)
+{
+    int with_secrets = program->result == PYUSDT_FETCH_REPR_WITH_SECRETS, is_busy;
+
+    out->length = program->root == PYUSDT_FETCH_LOCALS
+                      ? pyusdt_write_locals(with_secrets, text, program->most, &is_busy)
+                      : pyusdt_write_value(value, with_secrets, text, program->most, &is_busy);
+    out->present = 1;
+    out->busy = is_busy != 0;
+}
+
 static void put_result(const struct pyusdt_fetch_program *program, PyObject *value, char *text,
                        struct pyusdt_fetched *out)
 {
@@ -301,41 +322,46 @@ static void put_result(const struct pyusdt_fetch_program *program, PyObject *val
         break;
     case PYUSDT_FETCH_REPR:
     case PYUSDT_FETCH_REPR_WITH_SECRETS:
-        out->present = 1;
-        out->length = pyusdt_write_value(value, program->result == PYUSDT_FETCH_REPR_WITH_SECRETS,
-                                         text, program->most);
+        put_repr(program, value, text, out);
         break;
     case PYUSDT_FETCH_PRESENT:
         out->present = 1;
         out->number = 1;
         break;
     case PYUSDT_FETCH_TYPENAME:
-        put_bytes(Py_TYPE(value)->tp_name, strlen(Py_TYPE(value)->tp_name), program->most, text,
-                  out);
+        put_type_name(Py_TYPE(value), program->most, text, out);
         break;
     }
 }
 
-void pyusdt_fetch_run(const struct pyusdt_fetch_program *program, PyObject *given, char *text,
-                      struct pyusdt_fetched *out)
+/* NULL: absent, or busy. */
+static PyObject *find_value(const struct pyusdt_fetch_program *program, PyObject *given)
 {
     PyObject *value = given;
 
-    memset(out, 0, sizeof *out);
-    if (program->root == PYUSDT_FETCH_LOCALS) {
-        out->present = 1;
-        out->length = pyusdt_write_locals(program->result == PYUSDT_FETCH_REPR_WITH_SECRETS, text,
-                                          program->most);
-        return;
-    }
     if (program->root == PYUSDT_FETCH_LOCAL)
         value = pyusdt_read_local(program->name);
     else if (program->root == PYUSDT_FETCH_GLOBAL)
         value = pyusdt_read_global(program->name);
     for (uint32_t i = 0; value != NULL && i < program->nsteps; i++)
         value = take_step(value, &program->steps[i]);
-    if (value != NULL)
+    return value;
+}
+
+void pyusdt_fetch_run(const struct pyusdt_fetch_program *program, PyObject *given, char *text,
+                      struct pyusdt_fetched *out)
+{
+    unsigned locked = pyusdt_locked();
+    PyObject *value;
+
+    memset(out, 0, sizeof *out);
+    pyusdt_take_busy();
+    if (program->root == PYUSDT_FETCH_LOCALS)
+        put_repr(program, NULL, text, out);
+    else if ((value = find_value(program, given)) != NULL)
         put_result(program, value, text, out);
+    out->busy |= pyusdt_take_busy() != 0;
+    pyusdt_unlock_to(locked);
 }
 
 #else

@@ -1,13 +1,15 @@
 /*
  * A path to a value (`local.cart.items[0].price`) as a small program, which reads the value in the
- * callback of an event, with the GIL.
+ * callback of an event, in a thread that runs Python code.
  *
  * - A program comes from a tracer and is untrusted: pyusdt_fetch_load() verifies it, and only what
  *   it makes is run.
  * - Reading runs no code of the traced program (object_reads.h).
  * - A value that a path does not lead to is absent, which is another thing than 0 or "".
  *
- * CPython 3.10 to 3.15 with the GIL. Others have pyusdt_fetch_is_supported() 0.
+ * - Without the GIL a value that another thread just changes is absent, and busy (object_locks.h).
+ *
+ * CPython 3.10 to 3.15, and from 3.13 on without the GIL. Others have pyusdt_fetch_is_supported() 0.
  */
 #ifndef PYUSDT_CORE_FETCH_PROGRAM_H
 #define PYUSDT_CORE_FETCH_PROGRAM_H
@@ -71,6 +73,7 @@ struct pyusdt_fetch_program;
 /* What a program has read. */
 struct pyusdt_fetched {
     uint8_t present;
+    uint8_t busy; /* it, or something in a text, is absent for this reason */
     uint8_t
         truncated; /* the text is longer, or the int has more than 64 bits: `number` is the nearest */
     uint32_t length; /* of the text, which is in the caller's buffer */

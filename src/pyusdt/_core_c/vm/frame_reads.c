@@ -107,7 +107,7 @@ static PyObject *read_variable(frame_type *frame, PyCodeObject *code, int number
     if (value == NULL && kind & CO_FAST_FREE)
         value = free_variable(frame, code, number);
     if (value != NULL && kind & (CO_FAST_CELL | CO_FAST_FREE) && PyCell_Check(value))
-        return PyCell_GET(value);
+        return pyusdt_lock(value) ? PyCell_GET(value) : NULL;
     return value;
 }
 

@@ -1,8 +1,8 @@
 /*
  * Variables of the Python function that runs on this thread.
  *
- * - Rules are those of object_reads.h: no code of the program runs, with the GIL, borrowed, NULL if
- *   there is none.
+ * - Rules are those of object_reads.h: no code of the program runs, borrowed, NULL if there is
+ *   none or it is busy.
  * - name: an interned text.
  */
 #ifndef PYUSDT_CORE_FRAME_READS_H

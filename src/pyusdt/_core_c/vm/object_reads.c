@@ -33,6 +33,23 @@ int pyusdt_read_int(PyObject *value, int64_t *out)
     return overflow == 0;
 }
 
+/* Another thread may rename the type while it is read. */
+size_t pyusdt_read_type_name(PyTypeObject *type, char *name, size_t room)
+{
+    const char *now = __atomic_load_n(&type->tp_name, __ATOMIC_ACQUIRE);
+    size_t size = strnlen(now, room);
+
+    memcpy(name, now, size);
+#ifdef Py_GIL_DISABLED
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&type->tp_name, __ATOMIC_RELAXED) != now) {
+        pyusdt_set_busy();
+        return 0;
+    }
+#endif
+    return size;
+}
+
 Py_ssize_t pyusdt_read_length(PyObject *value)
 {
     if (PyUnicode_Check(value))
@@ -191,10 +208,21 @@ static PyObject *find(const struct table *table, const struct wanted_key *wanted
     return NULL;
 }
 
+/* 0: it is busy. */
+static int lock_dict(PyObject *dict, struct table *table)
+{
+    if (!pyusdt_lock(dict))
+        return 0;
+    *table = dict_table(dict);
+    return 1;
+}
+
 static PyObject *find_text(PyObject *dict, PyObject *name)
 {
-    struct table table = dict_table(dict);
+    struct table table;
 
+    if (!lock_dict(dict, &table))
+        return NULL;
     return find(&table, &(struct wanted_key){.hash = ((PyASCIIObject *)name)->hash, .text = name});
 }
 
@@ -210,34 +238,80 @@ static Py_hash_t hash_number(int64_t number)
 
 static PyObject *find_number(PyObject *dict, int64_t number)
 {
-    struct table table = dict_table(dict);
+    struct table table;
 
+    if (!lock_dict(dict, &table))
+        return NULL;
     return find(&table, &(struct wanted_key){.hash = hash_number(number), .number = number});
 }
 
 /* ---- attributes ---- */
 
-/* What a type, or one that it is derived from, has by a name. */
+/* A type that another one is derived from, by its number in their order; NULL: there are no more.
+ *
+ * Without the GIL another thread may replace the tuple of them and free it. Its memory stays
+ * readable as long as this thread runs, so what was read is valid if the type has the same tuple
+ * afterwards. The types in it live at least as long: only a collection frees types, and it stops all
+ * threads. */
+static PyTypeObject *read_base(PyTypeObject *type, Py_ssize_t i)
+{
+#ifdef Py_GIL_DISABLED
+    unsigned int version = __atomic_load_n(&type->tp_version_tag, __ATOMIC_ACQUIRE);
+    PyObject *mro = __atomic_load_n(&type->tp_mro, __ATOMIC_ACQUIRE), *base;
+
+    if (mro == NULL || i >= PyTuple_GET_SIZE(mro))
+        return NULL;
+    base = __atomic_load_n(&PyTuple_GET_ITEM(mro, i), __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&type->tp_mro, __ATOMIC_ACQUIRE) != mro ||
+        __atomic_load_n(&type->tp_version_tag, __ATOMIC_ACQUIRE) != version) {
+        pyusdt_set_busy();
+        return NULL;
+    }
+#else
+    PyObject *mro = type->tp_mro, *base;
+
+    if (mro == NULL || !PyTuple_Check(mro) || i >= PyTuple_GET_SIZE(mro))
+        return NULL;
+    base = PyTuple_GET_ITEM(mro, i);
+#endif
+    return PyType_Check(base) ? (PyTypeObject *)base : NULL;
+}
+
+static int is_instance(PyObject *object, PyTypeObject *type)
+{
+    PyTypeObject *base = Py_TYPE(object);
+
+    for (Py_ssize_t i = 0; base != NULL && base != type; i++)
+        base = read_base(Py_TYPE(object), i);
+    return base != NULL;
+}
+
+/* The dict of a type; NULL: it is not made yet. */
+static PyObject *type_dict(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    PyObject *dict = PyType_GetDict(type);
+
+    Py_XDECREF(dict); /* the type keeps it as long as it lives */
+#else
+    PyObject *dict = type->tp_dict;
+#endif
+    return dict != NULL && PyDict_Check(dict) ? dict : NULL;
+}
+
+/* What a type, or one that it is derived from, has by a name. The dict that has it stays locked. */
 static PyObject *find_in_types(PyTypeObject *type, PyObject *name)
 {
-    PyObject *mro = type->tp_mro;
+    PyTypeObject *base;
 
-    if (mro == NULL || !PyTuple_Check(mro))
-        return NULL;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); i++) {
-        PyObject *base = PyTuple_GET_ITEM(mro, i), *dict, *found;
+    for (Py_ssize_t i = 0; (base = read_base(type, i)) != NULL; i++) {
+        unsigned locked = pyusdt_locked();
+        PyObject *dict = type_dict(base);
+        PyObject *found = dict != NULL ? find_text(dict, name) : NULL;
 
-        if (!PyType_Check(base))
-            continue;
-#if PY_VERSION_HEX >= 0x030c0000
-        dict = PyType_GetDict((PyTypeObject *)base);
-        Py_XDECREF(dict); /* the type has it, and the GIL is held */
-#else
-        dict = ((PyTypeObject *)base)->tp_dict;
-#endif
-        found = dict != NULL && PyDict_Check(dict) ? find_text(dict, name) : NULL;
-        if (found != NULL)
+        if (found != NULL || pyusdt_is_busy())
             return found;
+        pyusdt_unlock_to(locked);
     }
     return NULL;
 }
@@ -298,12 +372,14 @@ static PyDictValues *managed_values(PyObject *object, PyTypeObject *type, PyObje
 
 #endif
 
-/* Where an instance keeps its attributes: 0: nowhere, 1: *table is it. */
+/* Where an instance keeps its attributes: 0: nowhere, or it is busy; 1: *table is it. */
 static int instance_table(PyObject *object, struct table *table)
 {
     PyTypeObject *type = Py_TYPE(object);
     PyObject *dict = NULL;
 
+    if (!pyusdt_lock(object))
+        return 0;
 #if PY_VERSION_HEX >= 0x030b0000
     if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
         PyDictValues *values = managed_values(object, type, &dict);
@@ -313,10 +389,7 @@ static int instance_table(PyObject *object, struct table *table)
     } else
 #endif
         dict = own_dict(object, type);
-    if (dict == NULL || !PyDict_Check(dict))
-        return 0;
-    *table = dict_table(dict);
-    return 1;
+    return dict != NULL && PyDict_Check(dict) && lock_dict(dict, table);
 }
 
 /* What an instance itself has by a name. */
@@ -335,8 +408,8 @@ static PyObject *read_slot(PyObject *object, PyObject *descriptor)
 {
     PyMemberDef *member = ((PyMemberDescrObject *)descriptor)->d_member;
 
-    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor)) ||
-        (member->type != T_OBJECT && member->type != T_OBJECT_EX))
+    if (!is_instance(object, PyDescr_TYPE(descriptor)) ||
+        (member->type != T_OBJECT && member->type != T_OBJECT_EX) || !pyusdt_lock(object))
         return NULL;
     return *(PyObject **)((char *)object + member->offset);
 }
@@ -366,6 +439,9 @@ static PyObject *read_of_exception(PyObject *object, PyObject *descriptor, PyObj
         return NULL;
     if (PyUnicode_CompareWithASCIIString(name, "args") == 0)
         return exception->args;
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX < 0x030e0000
+    return NULL; /* a thread that raises it, too, changes the others without its lock */
+#endif
     if (PyUnicode_CompareWithASCIIString(name, "__cause__") == 0)
         return exception->cause;
     return PyUnicode_CompareWithASCIIString(name, "__context__") == 0 ? exception->context : NULL;
@@ -381,6 +457,8 @@ PyObject *pyusdt_read_attribute(PyObject *object, PyObject *name)
         return of_type != NULL && Py_TYPE(of_type)->tp_descr_get == NULL ? of_type : NULL;
     }
     of_type = find_in_types(Py_TYPE(object), name);
+    if (pyusdt_is_busy())
+        return NULL;
     if (of_type != NULL && Py_IS_TYPE(of_type, &PyMemberDescr_Type))
         return read_slot(object, of_type);
     index = of_type != NULL ? field_index(of_type) : -1;
@@ -389,7 +467,7 @@ PyObject *pyusdt_read_attribute(PyObject *object, PyObject *name)
                    ? PyTuple_GET_ITEM(object, index)
                    : NULL;
     own = find_in_instance(object, name);
-    if (own != NULL || of_type == NULL)
+    if (own != NULL || of_type == NULL || pyusdt_is_busy())
         return own;
     if (Py_TYPE(of_type)->tp_descr_get == NULL && Py_TYPE(of_type)->tp_descr_set == NULL)
         return of_type;
@@ -413,16 +491,15 @@ static int visit_table(const struct table *table, pyusdt_visitor visit, void *ar
     return 1;
 }
 
-/* Of a class with __slots__ its own ones; their names are those of the descriptors in its dict. */
+/* Of a class with __slots__ its own ones; their names are those of the descriptors in its dict.
+ * The class's dict is locked. */
 static int visit_slots(PyObject *object, PyTypeObject *type, pyusdt_visitor visit, void *arg)
 {
-    PyObject *key, *descriptor, *dict = type->tp_dict;
+    PyObject *key, *descriptor;
     Py_ssize_t at = 0;
 
-    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_members == NULL || dict == NULL)
-        return 1;
-    for (int left = PYUSDT_READ_VISITS; left > 0 && PyDict_Next(dict, &at, &key, &descriptor);
-         left--) {
+    for (int left = PYUSDT_READ_VISITS;
+         left > 0 && PyDict_Next(type->tp_dict, &at, &key, &descriptor); left--) {
         PyObject *value =
             Py_IS_TYPE(descriptor, &PyMemberDescr_Type) ? read_slot(object, descriptor) : NULL;
 
@@ -432,24 +509,42 @@ static int visit_slots(PyObject *object, PyTypeObject *type, pyusdt_visitor visi
     return 1;
 }
 
-void pyusdt_visit_attributes(PyObject *object, pyusdt_visitor visit, void *arg)
+static int has_slots(PyTypeObject *type)
 {
-    PyObject *mro = Py_TYPE(object)->tp_mro;
-    struct table table;
-
-    for (Py_ssize_t i = 0; mro != NULL && PyTuple_Check(mro) && i < PyTuple_GET_SIZE(mro); i++)
-        if (PyType_Check(PyTuple_GET_ITEM(mro, i)) &&
-            !visit_slots(object, (PyTypeObject *)PyTuple_GET_ITEM(mro, i), visit, arg))
-            return;
-    if (instance_table(object, &table))
-        visit_table(&table, visit, arg);
+    return type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_members != NULL &&
+           type->tp_dict != NULL;
 }
 
-void pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg)
+/* A visitor takes what is busy for it, so this asks before each call of one. */
+int pyusdt_visit_attributes(PyObject *object, pyusdt_visitor visit, void *arg)
 {
-    struct table table = dict_table(dict);
+    PyTypeObject *base;
+    struct table table;
+    int is_whole = pyusdt_lock(object);
 
+    for (Py_ssize_t i = 0; is_whole && (base = read_base(Py_TYPE(object), i)) != NULL; i++) {
+        if (!has_slots(base))
+            continue;
+        is_whole = pyusdt_lock(base->tp_dict);
+        if (is_whole && !visit_slots(object, base, visit, arg))
+            return 1;
+    }
+    if (!is_whole || pyusdt_is_busy())
+        return 0;
+    if (!instance_table(object, &table))
+        return !pyusdt_is_busy();
     visit_table(&table, visit, arg);
+    return 1;
+}
+
+int pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg)
+{
+    struct table table;
+
+    if (!lock_dict(dict, &table))
+        return 0;
+    visit_table(&table, visit, arg);
+    return 1;
 }
 
 /* ---- items and keys ---- */
@@ -460,7 +555,8 @@ static PyObject *find_field(PyTypeObject *type, Py_ssize_t index)
     PyObject *key, *descriptor;
     Py_ssize_t at = 0;
 
-    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_dict == NULL)
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_dict == NULL ||
+        !pyusdt_lock(type->tp_dict))
         return NULL;
     for (int left = PYUSDT_READ_VISITS;
          left > 0 && PyDict_Next(type->tp_dict, &at, &key, &descriptor); left--)
@@ -471,13 +567,15 @@ static PyObject *find_field(PyTypeObject *type, Py_ssize_t index)
 
 PyObject *pyusdt_read_index(PyObject *object, int64_t number)
 {
-    Py_ssize_t size = PyList_Check(object)    ? PyList_GET_SIZE(object)
-                      : PyTuple_Check(object) ? PyTuple_GET_SIZE(object)
-                                              : 0;
-    int64_t at = number < 0 ? number + size : number;
+    Py_ssize_t size;
+    int64_t at;
 
     if (PyDict_Check(object))
         return find_number(object, number);
+    if (!PyTuple_Check(object) && !(PyList_Check(object) && pyusdt_lock(object)))
+        return NULL;
+    size = Py_SIZE(object);
+    at = number < 0 ? number + size : number;
     if (at < 0 || at >= size)
         return NULL;
     return PyList_Check(object) ? PyList_GET_ITEM(object, at) : PyTuple_GET_ITEM(object, at);
@@ -485,14 +583,15 @@ PyObject *pyusdt_read_index(PyObject *object, int64_t number)
 
 PyObject *pyusdt_read_field_name(PyObject *tuple, Py_ssize_t index)
 {
-    PyObject *mro = Py_TYPE(tuple)->tp_mro;
+    PyTypeObject *base;
 
-    for (Py_ssize_t i = 0; mro != NULL && PyTuple_Check(mro) && i < PyTuple_GET_SIZE(mro); i++) {
-        PyObject *base = PyTuple_GET_ITEM(mro, i), *name;
+    for (Py_ssize_t i = 0; (base = read_base(Py_TYPE(tuple), i)) != NULL; i++) {
+        unsigned locked = pyusdt_locked();
+        PyObject *name = find_field(base, index);
 
-        name = PyType_Check(base) ? find_field((PyTypeObject *)base, index) : NULL;
         if (name != NULL)
             return name;
+        pyusdt_unlock_to(locked);
     }
     return NULL;
 }

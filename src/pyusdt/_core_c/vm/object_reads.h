@@ -5,9 +5,11 @@
  *   made, no reference count changes for longer than the call, nothing is allocated.
  * - Dicts are searched by a probe sequence of our own, which compares exact texts and ints only, so
  *   a key's __eq__ cannot be called.
- * - All with the GIL. What is returned is borrowed; NULL: there is none, and no exception is set.
+ * - What is returned is borrowed; NULL: there is none, and no exception is set.
+ * - With the GIL; without it what is returned is of an object that is locked (object_locks.h), and
+ *   NULL is also what is busy.
  *
- * CPython 3.10 to 3.15 with the GIL.
+ * CPython 3.10 to 3.15, and from 3.13 on without the GIL.
  */
 #ifndef PYUSDT_CORE_OBJECT_READS_H
 #define PYUSDT_CORE_OBJECT_READS_H
@@ -16,13 +18,16 @@
 
 #include <stdint.h>
 
-#if PY_VERSION_HEX < 0x03100000 && !defined(Py_GIL_DISABLED)
+#include "_core_c/vm/object_locks.h"
+
+#if PY_VERSION_HEX < 0x03100000
 #define PYUSDT_READS_OBJECTS 1
 #else
 #define PYUSDT_READS_OBJECTS 0
 #endif
 
 #define PYUSDT_READ_VISITS 4096 /* entries of a dict that are looked at */
+#define PYUSDT_TYPE_NAME 512u   /* bytes that are enough for the names of types */
 
 #pragma GCC visibility push(hidden)
 
@@ -35,11 +40,12 @@ PyObject *pyusdt_read_attribute(PyObject *object, PyObject *name);
 /* 0: enough. */
 typedef int (*pyusdt_visitor)(void *arg, PyObject *name, PyObject *value);
 
-/* The values that an instance stores: in slots, then in its dict or in the place of one. */
-void pyusdt_visit_attributes(PyObject *object, pyusdt_visitor visit, void *arg);
+/* The values that an instance stores: in slots, then in its dict or in the place of one. 0: some are
+ * busy. */
+int pyusdt_visit_attributes(PyObject *object, pyusdt_visitor visit, void *arg);
 
-/* The keys and values of a dict. */
-void pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg);
+/* The keys and values of a dict. 0: it is busy. */
+int pyusdt_visit_items(PyObject *dict, pyusdt_visitor visit, void *arg);
 
 /* Of a list or a tuple, from the end if negative; of a dict the value of an int. */
 PyObject *pyusdt_read_index(PyObject *object, int64_t number);
@@ -55,6 +61,9 @@ int pyusdt_read_int(PyObject *value, int64_t *out);
 
 /* The length of a str, bytes, list, tuple, dict or set; -1: it has none. */
 Py_ssize_t pyusdt_read_length(PyObject *value);
+
+/* The name of a type: its bytes, at most `room`; 0: it is busy. */
+size_t pyusdt_read_type_name(PyTypeObject *type, char *name, size_t room);
 
 /* What two texts have, if both are exact. */
 int pyusdt_is_same_text(PyObject *one, PyObject *other);

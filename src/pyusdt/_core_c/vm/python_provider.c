@@ -328,6 +328,7 @@ static void apply_demand(uint32_t wanted, uint32_t attached)
     wanted |= attached;
     __atomic_store_n(&applied, wanted, __ATOMIC_RELAXED);
     report_sub_interpreters();
+    pyusdt_vm_paths_prepare();
     pyusdt_vm_paths_explain();
     pyusdt_vm_hooks_set(wanted);
     pyusdt_vm_memory_set(wanted);

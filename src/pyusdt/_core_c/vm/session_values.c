@@ -3,9 +3,11 @@
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/session_values.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "_core_c/vm/fetch_program.h"
+#include "_core_c/vm/object_locks.h"
 #include "_core_c/vm/python_provider.h"
 #include "_core_c/vm/unknown_variables.h"
 #include "_core_c/vm/value_conditions.h"
@@ -13,16 +15,88 @@
 #define PATHS (PYUSDT_MAX_ARGS - PYUSDT_PATH_ARG)
 #define CODE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_CODE_PROBES) - 1)
 
-/* All under the GIL, which no step between filling a buffer and firing gives up. */
+/* With the GIL, which no step between filling a buffer and firing gives up. Without it a session's
+ * programs have readers, or one thread that changes them. */
 static struct compiled {
     uint64_t generation;
     unsigned n;
     struct pyusdt_fetch_program *program[PATHS]; /* NULL: its values are absent */
     struct pyusdt_conditions conditions;         /* all zeros: none */
     const char *wrong;                           /* why values are absent, or NULL */
+    int was_busy; /* one was absent because another thread changed an object */
     struct pyusdt_variables_seen variables;
 } compiled[PYUSDT_MAX_SESSIONS];
-static char texts[PATHS][PYUSDT_FETCH_TEXT];
+static PYUSDT_PER_THREAD char texts[PATHS][PYUSDT_FETCH_TEXT];
+
+/* ---- who uses the programs of a session ---- */
+
+#ifdef Py_GIL_DISABLED
+
+#define IS_CHANGING (1u << 31)
+
+static uint32_t users[PYUSDT_MAX_SESSIONS]; /* readers, or IS_CHANGING */
+
+enum { TRIES = 1000 }; /* readers are there for a microsecond */
+
+static void end_reading(unsigned number)
+{
+    __atomic_sub_fetch(&users[number], 1, __ATOMIC_RELEASE);
+}
+
+/* 0: they are just changed. */
+static int begin_reading(unsigned number)
+{
+    if ((__atomic_add_fetch(&users[number], 1, __ATOMIC_ACQUIRE) & IS_CHANGING) == 0)
+        return 1;
+    end_reading(number);
+    return 0;
+}
+
+/* 0: others use them. */
+static int begin_changing(unsigned number)
+{
+    for (int i = 0; i < TRIES; i++) {
+        uint32_t none = 0;
+
+        if (__atomic_compare_exchange_n(&users[number], &none, IS_CHANGING, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return 1;
+    }
+    return 0;
+}
+
+static void end_changing(unsigned number)
+{
+    __atomic_and_fetch(&users[number], ~IS_CHANGING, __ATOMIC_RELEASE);
+}
+
+#else
+
+static void end_reading(unsigned number)
+{
+    (void)number;
+}
+
+static int begin_reading(unsigned number)
+{
+    (void)number;
+    return 1;
+}
+
+static int begin_changing(unsigned number)
+{
+    (void)number;
+    return 1;
+}
+
+static void end_changing(unsigned number)
+{
+    (void)number;
+}
+
+#endif
+
+/* ---- why values are absent ---- */
 
 static int is_supported(void)
 {
@@ -36,11 +110,17 @@ void pyusdt_vm_paths_start(void)
 
 static const char *find_wrong(unsigned number)
 {
+    const char *wrong;
+
     if (!is_supported())
-        return "values (local, global, retval, exception) are absent: this CPython runs without the GIL";
-    return compiled[number].generation == pyusdt_session_paths_generation(number)
-               ? compiled[number].wrong
-               : NULL;
+        return "values (local, global, retval, exception) of this CPython cannot be read";
+    if (__atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) !=
+        pyusdt_session_paths_generation(number))
+        return NULL;
+    wrong = __atomic_load_n(&compiled[number].wrong, __ATOMIC_RELAXED);
+    return wrong == NULL && __atomic_load_n(&compiled[number].was_busy, __ATOMIC_RELAXED)
+               ? "some values are absent, or <busy>: other threads were just changing them"
+               : wrong;
 }
 
 /* Of the sessions whose tracers are still there. */
@@ -58,16 +138,30 @@ static const char *explained;
 
 int pyusdt_vm_paths_must_explain(void)
 {
-    return !is_supported() && find_reason() != __atomic_load_n(&explained, __ATOMIC_RELAXED);
+    return find_reason() != __atomic_load_n(&explained, __ATOMIC_RELAXED);
 }
 
+/* Without the GIL two threads may come at once; the watcher does what one of them leaves. */
 void pyusdt_vm_paths_explain(void)
 {
-    const char *reason = find_reason();
+    static char is_explaining;
+    const char *reason;
 
+    if (__atomic_test_and_set(&is_explaining, __ATOMIC_ACQUIRE))
+        return;
+    reason = find_reason();
     __atomic_store_n(&explained, reason, __ATOMIC_RELAXED);
     pyusdt_vm_set_reason(PYUSDT_VM_REASON_VALUES, CODE_PROBES, reason);
+    __atomic_clear(&is_explaining, __ATOMIC_RELEASE);
 }
+
+static void report_busy(struct compiled *session)
+{
+    if (__atomic_exchange_n(&session->was_busy, 1, __ATOMIC_RELAXED) == 0)
+        pyusdt_vm_paths_explain();
+}
+
+/* ---- the programs of a session ---- */
 
 static void free_programs(struct compiled *session)
 {
@@ -90,9 +184,9 @@ static void add_program(struct compiled *session, unsigned i, const struct pyusd
         session->wrong = wrong;
 }
 
-/* The programs of the session in a slot now; NULL: it has none, or they are just changing. Bytes that
- * are no program make an exception, up to CPython 3.11 a collection with it, and so more events. */
-__attribute__((noinline)) static struct compiled *compile_paths(unsigned number)
+/* 0: they could not be changed. Bytes that are no program make an exception, up to CPython 3.11 a
+ * collection with it, and so more events. */
+__attribute__((noinline)) static int compile_paths(unsigned number)
 {
     struct pyusdt_path paths[PATHS];
     struct compiled session = {0};
@@ -100,22 +194,53 @@ __attribute__((noinline)) static struct compiled *compile_paths(unsigned number)
     session.n = pyusdt_session_paths(number, paths, PATHS, &session.generation);
     for (unsigned i = 0; i < session.n; i++)
         add_program(&session, i, &paths[i]);
+    if (!begin_changing(number)) {
+        free_programs(&session);
+        return 0;
+    }
     free_programs(&compiled[number]);
     compiled[number] = session;
+    end_changing(number);
     pyusdt_vm_paths_explain();
-    return session.generation != 0 ? &compiled[number] : NULL;
+    return session.generation != 0;
 }
 
+static int is_compiled(unsigned number, uint64_t generation)
+{
+    return __atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) == generation;
+}
+
+/* The programs of the session in a slot now, until end_reading(); NULL: it has none, or they are just
+ * changing, which is reported. */
 static struct compiled *find_programs(unsigned number)
 {
     uint64_t generation = pyusdt_session_paths_generation(number);
+    struct compiled *session = &compiled[number];
 
     if (generation == 0)
         return NULL;
-    return compiled[number].generation == generation ? &compiled[number] : compile_paths(number);
+    if ((is_compiled(number, generation) || compile_paths(number)) && begin_reading(number)) {
+        if (is_compiled(number, generation))
+            return session;
+        end_reading(number);
+    }
+    report_busy(session);
+    return NULL;
+}
+
+void pyusdt_vm_paths_prepare(void)
+{
+    for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++) {
+        uint64_t generation = pyusdt_session_paths_generation(number);
+
+        if (generation != 0 && !is_compiled(number, generation))
+            compile_paths(number);
+    }
 }
 
 /* ---- variables that functions do not have ---- */
+
+enum { CHECK_TRIES = 1000 };
 
 static void report_unknown(struct compiled *session, const char *text, int is_named)
 {
@@ -130,15 +255,13 @@ static void report_unknown(struct compiled *session, const char *text, int is_na
     pyusdt_vm_paths_explain();
 }
 
-static void check_session(unsigned number, PyCodeObject *code, unsigned probe, const char *module,
-                          const char *function)
+static void check_session(struct compiled *session, unsigned number, PyCodeObject *code,
+                          unsigned probe, const char *module, const char *function)
 {
-    struct compiled *session = find_programs(number);
-    uint32_t named, args;
+    uint32_t named;
+    uint32_t args =
+        pyusdt_place_arguments(probe, number, module, function, &named) >> PYUSDT_PATH_ARG;
 
-    if (session == NULL)
-        return;
-    args = pyusdt_place_arguments(probe, number, module, function, &named) >> PYUSDT_PATH_ARG;
     for (unsigned i = 0; i < session->n; i++) {
         PyObject *name =
             session->program[i] != NULL ? pyusdt_fetch_variable(session->program[i]) : NULL;
@@ -153,6 +276,25 @@ static void check_session(unsigned number, PyCodeObject *code, unsigned probe, c
     }
 }
 
+/* Without the GIL one thread at a time. */
+static void check_variables(unsigned number, PyCodeObject *code, unsigned probe, const char *module,
+                            const char *function)
+{
+    static char is_checking;
+    struct compiled *session = find_programs(number);
+
+    if (session == NULL)
+        return;
+    for (int i = 0; i < CHECK_TRIES; i++) {
+        if (__atomic_test_and_set(&is_checking, __ATOMIC_ACQUIRE))
+            continue;
+        check_session(session, number, code, probe, module, function);
+        __atomic_clear(&is_checking, __ATOMIC_RELEASE);
+        break;
+    }
+    end_reading(number);
+}
+
 void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions,
                            const char *module, const char *function)
 {
@@ -160,7 +302,7 @@ void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions
         unsigned number = (unsigned)__builtin_ctzll(sessions);
 
         if (number < PYUSDT_MAX_SESSIONS)
-            check_session(number, code, probe, module, function);
+            check_variables(number, code, probe, module, function);
     }
 }
 
@@ -174,7 +316,7 @@ static void set_absent(struct pyusdt_firing *firing)
 
 /* The values of an event for a session, each read when it is needed first. */
 struct reading {
-    const struct compiled *session;
+    struct compiled *session;
     const struct pyusdt_firing *firing;
     const struct pyusdt_pyvm_event *event;
     uint32_t done;
@@ -202,7 +344,9 @@ static const struct pyusdt_fetched *read_path(void *from, unsigned i, const char
         pyusdt_fetch_run(program, find_given(program, reading->event), texts[i],
                          &reading->found[i]);
     else
-        reading->found[i].present = 0;
+        reading->found[i].present = reading->found[i].busy = 0;
+    if (reading->found[i].busy)
+        report_busy(reading->session);
     return &reading->found[i];
 }
 
@@ -236,8 +380,7 @@ static void fire(const struct pyusdt_firing *firing, uint32_t place, uint64_t se
 
 /* Fires with the values, unless no clause of the session is interested. */
 static void offer_to(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
-                     uint32_t place, unsigned number, const struct compiled *session,
-                     uint32_t demand)
+                     uint32_t place, unsigned number, struct compiled *session, uint32_t demand)
 {
     struct reading reading = {.session = session, .firing = firing, .event = event};
 
@@ -271,6 +414,8 @@ uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt
             others |= 1ull << number;
         else
             offer_to(firing, event, place, number, session, demand);
+        if (session != NULL)
+            end_reading(number);
     }
     return others;
 }

@@ -1,7 +1,8 @@
 /*
  * The values that sessions read by paths (fetch_program.h) at events of code, as further arguments.
  *
- * - A session's paths are compiled when its first event comes, with the GIL.
+ * - A session's paths are compiled before its probes are on, or when an event comes that it is
+ *   interested in.
  * - The traced program's own PYUSDT_REDACT forbids paths with these names: their values are absent.
  */
 #ifndef PYUSDT_CORE_SESSION_VALUES_H
@@ -28,8 +29,10 @@ void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions
 /* Once, before the provider's probes are published. */
 void pyusdt_vm_paths_start(void);
 
-/* Whether this CPython has no values, and it is not reported as it should be to sessions that read
- * paths; without the GIL. */
+/* Compiles the paths of sessions that have come; with the GIL. */
+void pyusdt_vm_paths_prepare(void);
+
+/* Whether what is reported to sessions that read paths is not what it should be; without the GIL. */
 int pyusdt_vm_paths_must_explain(void);
 
 /* Reports why values of the sessions that are still there are absent, or nothing; with the GIL. */

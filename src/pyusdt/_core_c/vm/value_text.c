@@ -13,11 +13,12 @@
 #include "_core_c/vm/secret_names.h"
 
 #define CUT "…"
+#define BUSY "<busy>" /* another thread changes it */
 
 struct writer {
     char *text;
     uint32_t size, room; /* what is written; the most, without the mark of a cut */
-    int is_full, with_secrets, depth;
+    int is_full, is_busy, with_secrets, depth;
 };
 
 static void write_value(struct writer *writer, PyObject *value);
@@ -179,11 +180,21 @@ static void write_named(struct writer *writer, PyObject *name, PyObject *value)
 }
 
 /* Without its module, as __qualname__ would need more. */
-static const char *type_name(PyTypeObject *type)
+static void put_type(struct writer *writer, PyTypeObject *type)
 {
-    const char *dot = strrchr(type->tp_name, '.');
+    char name[PYUSDT_TYPE_NAME];
+    size_t size = pyusdt_read_type_name(type, name, sizeof name);
+    const char *dot = memrchr(name, '.', size);
+    size_t before = dot != NULL ? (size_t)(dot + 1 - name) : 0;
 
-    return dot != NULL ? dot + 1 : type->tp_name;
+    put(writer, name + before, size - before);
+}
+
+static void put_whole_type(struct writer *writer, PyTypeObject *type)
+{
+    char name[PYUSDT_TYPE_NAME];
+
+    put(writer, name, pyusdt_read_type_name(type, name, sizeof name));
 }
 
 /* ---- containers ---- */
@@ -251,7 +262,8 @@ static void write_dict(struct writer *writer, PyObject *value)
     struct list list = {.writer = writer};
 
     put_string(writer, "{");
-    pyusdt_visit_items(value, write_pair, &list);
+    if (!pyusdt_visit_items(value, write_pair, &list))
+        put_string(writer, BUSY);
     mark_rest(&list, pyusdt_read_length(value));
     put_string(writer, "}");
 }
@@ -274,6 +286,10 @@ static void write_set(struct writer *writer, PyObject *value)
     PySetObject *set = (PySetObject *)value;
     struct list list = {.writer = writer};
 
+    if (!pyusdt_lock(value)) {
+        put_string(writer, BUSY);
+        return;
+    }
     if (set->used == 0) {
         put_string(writer, PyFrozenSet_Check(value) ? "frozenset()" : "set()");
         return;
@@ -308,16 +324,20 @@ static void write_fields(struct writer *writer, PyObject *value)
     }
 }
 
-static void write_sequence(struct writer *writer, PyObject *value)
+static void write_list(struct writer *writer, PyObject *value)
+{
+    put_string(writer, "[");
+    if (pyusdt_lock(value))
+        write_items(writer, ((PyListObject *)value)->ob_item, Py_SIZE(value));
+    else
+        put_string(writer, BUSY);
+    put_string(writer, "]");
+}
+
+static void write_tuple(struct writer *writer, PyObject *value)
 {
     Py_ssize_t n = Py_SIZE(value);
 
-    if (PyList_Check(value)) {
-        put_string(writer, "[");
-        write_items(writer, ((PyListObject *)value)->ob_item, n);
-        put_string(writer, "]");
-        return;
-    }
     if (pyusdt_read_field_name(value, 0) != NULL) {
         write_fields(writer, value); /* in the parentheses of its type */
         return;
@@ -371,7 +391,7 @@ static void write_exception(struct writer *writer, PyObject *value, struct list 
 
 static void write_base(struct writer *writer, PyObject *value, struct list *list)
 {
-    put_string(writer, type_name(Py_TYPE(value)));
+    put_type(writer, Py_TYPE(value));
     put_string(writer, "(");
     if (PyExceptionInstance_Check(value))
         write_exception(writer, value, list);
@@ -383,15 +403,31 @@ static int names_itself(PyObject *value)
            PyCFunction_Check(value) || PyMethod_Check(value);
 }
 
+/* Of a function; NULL: it has none. */
+static PyObject *function_name(PyObject *function)
+{
+#ifdef Py_GIL_DISABLED /* its own may be freed, its code object only when all threads stand */
+    PyObject *code = __atomic_load_n(&((PyFunctionObject *)function)->func_code, __ATOMIC_ACQUIRE);
+    PyObject *name = PyCode_Check(code) ? ((PyCodeObject *)code)->co_qualname : NULL;
+#else
+    PyObject *name = ((PyFunctionObject *)function)->func_qualname;
+#endif
+
+    return name != NULL && PyUnicode_Check(name) ? name : NULL;
+}
+
 static void write_named_thing(struct writer *writer, PyObject *value)
 {
     put_string(writer, "<");
-    put_string(writer, PyType_Check(value) ? "class" : type_name(Py_TYPE(value)));
+    if (PyType_Check(value))
+        put_string(writer, "class");
+    else
+        put_type(writer, Py_TYPE(value));
     put_string(writer, " ");
     if (PyType_Check(value))
-        put_string(writer, type_name((PyTypeObject *)value));
-    else if (PyFunction_Check(value) && PyUnicode_Check(((PyFunctionObject *)value)->func_qualname))
-        put_name(writer, ((PyFunctionObject *)value)->func_qualname);
+        put_type(writer, (PyTypeObject *)value);
+    else if (PyFunction_Check(value) && function_name(value) != NULL)
+        put_name(writer, function_name(value));
     else if (PyCFunction_Check(value))
         put_string(writer, ((PyCFunctionObject *)value)->m_ml->ml_name);
     else
@@ -409,13 +445,14 @@ static void write_object(struct writer *writer, PyObject *value)
         return;
     }
     write_base(writer, value, &list);
-    pyusdt_visit_attributes(value, write_attribute, &list);
+    if (!pyusdt_visit_attributes(value, write_attribute, &list) && begin_item(&list))
+        put_string(writer, BUSY);
     put_string(writer, ")");
     if (list.n != 0 || writer->is_full || PyExceptionInstance_Check(value))
         return;
     writer->size = before;
     put_string(writer, "<");
-    put_string(writer, Py_TYPE(value)->tp_name);
+    put_whole_type(writer, Py_TYPE(value));
     put_string(writer, " object>");
 }
 
@@ -426,8 +463,10 @@ static int write_container(struct writer *writer, PyObject *value)
 {
     if (PyDict_Check(value))
         write_dict(writer, value);
-    else if (PyList_Check(value) || PyTuple_Check(value))
-        write_sequence(writer, value);
+    else if (PyList_Check(value))
+        write_list(writer, value);
+    else if (PyTuple_Check(value))
+        write_tuple(writer, value);
     else if (PyAnySet_Check(value))
         write_set(writer, value);
     else
@@ -459,7 +498,7 @@ static int write_builtin(struct writer *writer, PyObject *value)
     int is_own = !is_of_python(Py_TYPE(value)), found;
 
     if (is_own) {
-        put_string(writer, type_name(Py_TYPE(value)));
+        put_type(writer, Py_TYPE(value));
         put_string(writer, "(");
     }
     found = write_scalar(writer, value) || write_container(writer, value);
@@ -474,12 +513,14 @@ static void write_deepest(struct writer *writer, PyObject *value)
 {
     if (is_of_python(Py_TYPE(value)) && write_scalar(writer, value))
         return;
-    put_string(writer, type_name(Py_TYPE(value)));
+    put_type(writer, Py_TYPE(value));
     put_string(writer, "(" CUT ")");
 }
 
 static void write_value(struct writer *writer, PyObject *value)
 {
+    unsigned locked = pyusdt_locked();
+
     if (writer->is_full)
         return;
     if (writer->depth == PYUSDT_TEXT_DEPTH) {
@@ -490,6 +531,8 @@ static void write_value(struct writer *writer, PyObject *value)
     if (!write_builtin(writer, value))
         write_object(writer, value);
     writer->depth--;
+    writer->is_busy |= pyusdt_take_busy();
+    pyusdt_unlock_to(locked);
 }
 
 static struct writer begin(int with_secrets, char *text, uint32_t room)
@@ -507,20 +550,23 @@ static uint32_t end(struct writer *writer)
     return writer->size;
 }
 
-uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room)
+uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room,
+                            int *is_busy)
 {
     struct writer writer = begin(with_secrets, text, room);
 
     write_value(&writer, value);
+    *is_busy = writer.is_busy;
     return end(&writer);
 }
 
-uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room)
+uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room, int *is_busy)
 {
     struct writer writer = begin(with_secrets, text, room);
     struct list list = {.writer = &writer};
 
     pyusdt_visit_locals(write_attribute, &list);
+    *is_busy = writer.is_busy | pyusdt_take_busy();
     return end(&writer);
 }
 

@@ -17,11 +17,13 @@
 
 #if PYUSDT_READS_OBJECTS
 
-/* The bytes of the text, at most `room` of at least 16; with_secrets: only PYUSDT_REDACT hides. */
-uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room);
+/* The bytes of the text, at most `room` of at least 16; with_secrets: only PYUSDT_REDACT hides.
+ * *is_busy: something in it is <busy> (object_locks.h). */
+uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room,
+                            int *is_busy);
 
 /* The same of all variables of the function that runs: `name=value, …`. */
-uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room);
+uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room, int *is_busy);
 
 #endif
 
