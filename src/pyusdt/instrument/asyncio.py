@@ -10,16 +10,16 @@ slow_callback_duration (0.1 s unless the program sets it), with or without async
 from __future__ import annotations
 
 from threading import get_ident
-from time import perf_counter_ns, thread_time_ns
+from time import perf_counter_ns
 from typing import Any
 
 from pyusdt._core import remark
 from pyusdt.framework_probes import FRAMEWORK_PROBES
 
-from . import request_spans
 from .core import function_name, suppress_errors, wrap_method
 from .http import current_scope, read_route
 from .probes import provider_probes
+from .request_spans import SHORTEST_STALL, current_request, done_probe, note_stall, span_probe
 
 _done, _slow = provider_probes("loop")
 
@@ -40,7 +40,7 @@ def _callback_name(handle: Any, callback: Any) -> str:
 @suppress_errors
 def _fire_callback(handle: Any, callback: Any, took: int) -> None:
     slow = took > handle._loop.slow_callback_duration * 1e9
-    if _done or (_slow and slow):
+    if _done or slow:
         name = _callback_name(handle, callback)
         _done(name, took)
         if slow:
@@ -48,32 +48,37 @@ def _fire_callback(handle: Any, callback: Any, took: int) -> None:
 
 
 @suppress_errors
-def _note_callback(handle: Any, callback: Any, began: int, cpu: int) -> None:
-    """Count it for the request that it belongs to; the others of its loop had to wait for it.  cpu: thread_time_ns() at its beginning."""
-    took = perf_counter_ns() - began
-    request = handle._context.get(request_spans.current_request)
-    if request is not None and request.loop_time >= 0:
-        request.loop_time += thread_time_ns() - cpu
-    if took >= request_spans.SHORTEST_STALL:
-        name = _callback_name(handle, callback)
-        request_spans.note_stall("loop", name, began, request, get_ident())
+def _resume_request(handle: Any) -> None:
+    request = handle._context.get(current_request)
+    if request is not None:
+        request.resume()
+
+
+@suppress_errors
+def _suspend_request(handle: Any, callback: Any, began: int) -> None:
+    """The others of its loop had to wait for the callback."""
+    request = handle._context.get(current_request)
+    if request is not None:
+        request.suspend()
+    if perf_counter_ns() - began >= SHORTEST_STALL:
+        note_stall("loop", _callback_name(handle, callback), began, request, get_ident())
 
 
 def _wrap_run(run: Any) -> Any:
     def _run(self: Any) -> Any:
-        if not (_done or _slow or request_spans.is_traced()):
+        if not (_done or _slow or span_probe or done_probe):
             return run(self)
-        cpu = thread_time_ns() if request_spans.is_traced() else -1
-        callback, began = (
-            self._callback,
-            perf_counter_ns(),
-        )  # a callback may cancel its handle, which forgets it then
+        callback = self._callback  # a callback may cancel its handle, which forgets it then
+        if span_probe or done_probe:
+            _resume_request(self)
+        began = perf_counter_ns()
         try:
             return run(self)
         finally:
-            _fire_callback(self, callback, perf_counter_ns() - began)
-            if cpu >= 0:
-                _note_callback(self, callback, began, cpu)
+            if _done or _slow:
+                _fire_callback(self, callback, perf_counter_ns() - began)
+            if span_probe or done_probe:
+                _suspend_request(self, callback, began)
 
     return _run
 

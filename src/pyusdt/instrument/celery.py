@@ -14,6 +14,7 @@ from typing import Any
 from . import request_spans
 from .core import suppress_errors
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 
 _start, _done = provider_probes("task")
 # When each traced task of this process began, and its spans, by its id.
@@ -30,7 +31,7 @@ def _format_arguments(request: Any) -> str:
 
 @suppress_errors
 def _note_start(task_id: str = "", task: Any = None, **_more: Any) -> None:
-    if _start or _done or request_spans.is_traced():
+    if _start or _done or span_probe or done_probe:
         _start(task.name, task_id, _format_arguments(task.request))
         spans = request_spans.begin_request("task") if request_spans.is_traced() else None
         _running[task_id] = perf_counter_ns(), spans

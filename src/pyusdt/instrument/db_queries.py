@@ -15,6 +15,7 @@ from typing import Any
 from . import request_spans
 from .core import suppress_errors, type_name
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 
 __all__ = ["Query", "trace_query", "trace_query_async", "begin_query"]
 
@@ -50,7 +51,7 @@ class Query:
 
 
 def _is_traced() -> bool:
-    return bool(_start or _done or request_spans.is_traced())
+    return bool(_start or _done or span_probe or done_probe)
 
 
 @suppress_errors
@@ -61,7 +62,7 @@ def begin_query(statement: Any, cursor: Any) -> Query | None:
 
 def trace_query(cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any) -> Any:
     """execute(*arguments, **named) with the probes around it."""
-    query = begin_query(statement, cursor) if _is_traced() else None
+    query = begin_query(statement, cursor) if _start or _done or span_probe or done_probe else None
     if query is None:
         return execute(*arguments, **named)
     try:
@@ -77,7 +78,7 @@ async def trace_query_async(
     cursor: Any, statement: Any, execute: Any, *arguments: Any, **named: Any
 ) -> Any:
     """The same of a coroutine."""
-    query = begin_query(statement, cursor) if _is_traced() else None
+    query = begin_query(statement, cursor) if _start or _done or span_probe or done_probe else None
     if query is None:
         return await execute(*arguments, **named)
     try:

@@ -19,6 +19,7 @@ from typing import Any
 from . import request_spans
 from .core import suppress_errors, wrap_method
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 
 _start, _done, _call_start, _call_done = provider_probes("rpc")
 
@@ -65,10 +66,12 @@ class _Request:
 
     __slots__ = ("began", "codes", "context", "method", "spans")
 
-    def __init__(self, method: str, context: Any, codes: Any) -> None:
+    def __init__(self, method: str, context: Any, codes: Any, on_loop: bool = False) -> None:
         self.method, self.context, self.codes = method, context, codes
         _start(method)
-        self.spans = request_spans.begin_request("rpc") if request_spans.is_traced() else None
+        self.spans = (
+            request_spans.begin_request("rpc", on_loop) if request_spans.is_traced() else None
+        )
         self.began = perf_counter_ns()
 
     @suppress_errors
@@ -91,12 +94,12 @@ class _Request:
 
 
 def _is_traced() -> bool:
-    return bool(_start or _done or request_spans.is_traced())
+    return bool(_start or _done or span_probe or done_probe)
 
 
 @suppress_errors
-def _begin_request(method: str, context: Any, codes: Any) -> _Request:
-    return _Request(method, context, codes)
+def _begin_request(method: str, context: Any, codes: Any, on_loop: bool = False) -> _Request:
+    return _Request(method, context, codes, on_loop)
 
 
 def _wrap_behaviour(method: str, behaviour: Any, streams: bool, codes: Any) -> Any:
@@ -132,7 +135,7 @@ def _wrap_async_behaviour(method: str, behaviour: Any, streams: bool, codes: Any
     """The same for grpc.aio, which also takes functions that are neither coroutine functions nor asynchronous generators."""
 
     async def answer(request: Any, context: Any) -> Any:
-        traced = _begin_request(method, context, codes) if _is_traced() else None
+        traced = _begin_request(method, context, codes, on_loop=True) if _is_traced() else None
         if traced is None:
             return await behaviour(request, context)
         try:
@@ -144,7 +147,10 @@ def _wrap_async_behaviour(method: str, behaviour: Any, streams: bool, codes: Any
         return result
 
     async def stream(request: Any, context: Any) -> Any:
-        traced, failed = _begin_request(method, context, codes) if _is_traced() else None, True
+        traced, failed = (
+            _begin_request(method, context, codes, on_loop=True) if _is_traced() else None,
+            True,
+        )
         try:
             async for message in behaviour(request, context):
                 yield message

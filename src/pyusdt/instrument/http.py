@@ -22,6 +22,7 @@ from pyusdt.tags import tag
 from . import request_spans
 from .core import suppress_errors
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 
 __all__ = [
     "ASGI",
@@ -116,7 +117,7 @@ class Request:
 
 
 def is_traced() -> bool:
-    return bool(_start or _done or request_spans.is_traced())
+    return bool(_start or _done or span_probe or done_probe)
 
 
 def set_route(place: dict[str, Any], route: Any) -> None:
@@ -313,7 +314,7 @@ def wrap_asgi(call: Any) -> Any:
     """call(application, scope, receive, send), a coroutine function, with the probes around it."""
 
     async def called(self: Any, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        if _slow_callback or _callback_done or request_spans.is_traced():
+        if _slow_callback or _callback_done or span_probe or done_probe:
             current_scope.set(scope)
         request = _begin_asgi_request(scope) if is_traced() else None
         if request is None:

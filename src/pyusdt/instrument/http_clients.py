@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from . import request_spans, wrap_calls
 from .core import suppress_errors, type_name
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 
 __all__ = ["wrap_send", "wrap_async_send", "begin_request", "is_traced"]
 
@@ -62,7 +63,7 @@ def _begin_sent_request(
 
 
 def is_traced() -> bool:
-    return bool(_start or _done or request_spans.is_traced())
+    return bool(_start or _done or span_probe or done_probe)
 
 
 wrap_send = wrap_calls.wrap_call(_begin_sent_request)

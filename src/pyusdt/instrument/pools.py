@@ -17,6 +17,7 @@ from typing import Any
 from . import request_spans
 from .core import function_name, suppress_errors, type_name, wrap_method
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 
 _start, _done = provider_probes("pool")
 _SUBMIT_METHODS = (
@@ -57,10 +58,6 @@ def _begin_call(
     return _Call(function, submitted_at, request)
 
 
-def _is_traced() -> bool:
-    return bool(_start or _done or request_spans.is_traced())
-
-
 class _SubmittedFunction:
     """A function on its way to a worker, when it was handed over, and by which request; another process does not know the request."""
 
@@ -75,7 +72,9 @@ class _SubmittedFunction:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         traced = (
-            _begin_call(self.function, self.submitted_at, self.request) if _is_traced() else None
+            _begin_call(self.function, self.submitted_at, self.request)
+            if _start or _done or span_probe or done_probe
+            else None
         )
         if traced is None:
             return self.function(*arguments, **named)
@@ -98,7 +97,7 @@ def _wrap_submit(method: Any) -> Any:
     """Around method(pool, function, …), whose function may be named func in a pool of multiprocessing's."""
 
     def submit(self: Any, *arguments: Any, **named: Any) -> Any:
-        if _is_traced():
+        if _start or _done or span_probe or done_probe:
             if arguments:
                 arguments = (_hand_over(arguments[0]), *arguments[1:])
             elif "func" in named:
@@ -126,7 +125,7 @@ def install_threads_of_anyio(to_thread: Any) -> None:
     run_sync = to_thread.run_sync
 
     async def handing_over(function: Any, *arguments: Any, **named: Any) -> Any:
-        if _is_traced():
+        if _start or _done or span_probe or done_probe:
             function = _hand_over(function)
         return await run_sync(function, *arguments, **named)
 

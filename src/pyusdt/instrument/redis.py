@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import request_spans
 from .core import suppress_errors, type_name, wrap_method
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 from .wrap_calls import wrap_async_call, wrap_call
 
 if TYPE_CHECKING:
@@ -47,12 +48,12 @@ class _Command:
 
 
 def _is_traced() -> bool:
-    return bool(_start or _done or request_spans.is_traced())
+    return bool(_start or _done or span_probe or done_probe)
 
 
 @suppress_errors
 def _begin_command(_client: Any, name: Any, *arguments: Any, **_named: Any) -> _Command | None:
-    if not _is_traced():
+    if not (_start or _done or span_probe or done_probe):
         return None
     name = str(name).upper()
     return _Command(name, arguments[0] if arguments and name not in _SECRETS else "")

@@ -87,8 +87,7 @@ def note_stall(
 
 
 class RequestSpans:
-    """One request, task or call that is traced.  kind: "http", "task" or "rpc"; loop_time: ns of processor time
-    of its code on the event loop, -1: it is not on one."""
+    """One request, task or call that is traced.  kind: "http", "task" or "rpc"."""
 
     __slots__ = (
         "_began",
@@ -98,13 +97,14 @@ class RequestSpans:
         "_tag",
         "_thread",
         "_token",
+        "_loop_time",
+        "_resumed",
         "kind",
-        "loop_time",
         "name",
     )
 
     def __init__(self, kind: str, on_loop: bool) -> None:
-        self.kind, self.loop_time = kind, 0 if on_loop else -1
+        self.kind = kind
         self._spans: list[tuple[str, str, str, int, int]] = []
         self._left_out = 0
         self._thread = get_ident()
@@ -119,6 +119,21 @@ class RequestSpans:
             self._tag.__enter__()
         self._token: Token[RequestSpans | None] | None = current_request.set(self)
         self._cpu, self._began = thread_time_ns(), perf_counter_ns()
+        # ns of processor time of its callbacks on the event loop, -1: it is not on one, -2: on one that is not watched;
+        # what the thread had used when the callback that runs now began, -1: none runs
+        self._loop_time = (0 if _is_loop_watched() else -2) if on_loop else -1
+        self._resumed = self._cpu if on_loop else -1
+
+    def resume(self) -> None:
+        """A callback of it begins."""
+        if self._loop_time >= 0 and not self.is_done:
+            self._resumed = thread_time_ns()
+
+    def suspend(self) -> None:
+        """The callback of it ends, or the request does."""
+        if self._loop_time >= 0 and self._resumed >= 0:
+            self._loop_time += thread_time_ns() - self._resumed
+            self._resumed = -1
 
     @property
     def is_done(self) -> bool:
@@ -171,10 +186,11 @@ class RequestSpans:
             tag_variable.set(None)
 
     def _read_cpu(self) -> int:
-        """ns that its own code ran; -1: another thread ends it than began it."""
-        if self.loop_time >= 0:
-            return self.loop_time
-        return thread_time_ns() - self._cpu if get_ident() == self._thread else -1
+        """ns that its own code ran; -1: unknown."""
+        if self._loop_time == -2 or get_ident() != self._thread:
+            return -1
+        self.suspend()
+        return self._loop_time if self._loop_time >= 0 else thread_time_ns() - self._cpu
 
     def _add_stalls(self, took: int) -> None:
         """Those of others that lay in its time."""
@@ -187,6 +203,13 @@ class RequestSpans:
                 self._append(stall.kind, stall.name, "", began, lasted)
 
 
+def _is_loop_watched() -> bool:
+    """Whether asyncio.py sees the callbacks of the loop that runs here: not those of uvloop or trio."""
+    events = sys.modules.get("asyncio.events")
+    loop = events._get_running_loop() if events is not None else None
+    return type(loop).__module__.startswith("asyncio.")
+
+
 @suppress_errors
 def begin_request(kind: str, on_loop: bool = False) -> RequestSpans | None:
     """The request of this context from now on; None where the context has one already."""
@@ -195,6 +218,7 @@ def begin_request(kind: str, on_loop: bool = False) -> RequestSpans | None:
         return None
     if before is not None:
         before.leave_context()
+    _watch_collections()
     return RequestSpans(kind, on_loop)
 
 
@@ -236,15 +260,36 @@ def _is_library_s(code: CodeType) -> bool:
 
 
 _collection_began = 0
+_watches_collections = False
+
+
+def _watch_collections() -> None:
+    """From the first request that is traced on: a callback costs each collection of the program."""
+    global _watches_collections
+    if not _watches_collections:
+        _watches_collections = True
+        gc.callbacks.append(_note_collection)
+
+
+def _ignore_collections() -> None:
+    """A callback that removes itself would hide the next one in the list from this collection, so only the last one is removed."""
+    global _watches_collections
+    if not (gc.callbacks and gc.callbacks[-1] is _note_collection):
+        return
+    last = gc.callbacks.pop()
+    if last is _note_collection:
+        _watches_collections = False
+    else:  # another thread has just added it
+        gc.callbacks.append(last)
 
 
 def _note_collection(phase: str, info: dict[str, int]) -> None:
     global _collection_began
-    if phase == "start":
-        _collection_began = perf_counter_ns() if is_traced() else 0
+    if not is_traced():
+        _collection_began = 0
+        _ignore_collections()
+    elif phase == "start":
+        _collection_began = perf_counter_ns()
     elif _collection_began:
         note_stall("gc", f"generation {info['generation']}", _collection_began)
         _collection_began = 0
-
-
-gc.callbacks.append(_note_collection)

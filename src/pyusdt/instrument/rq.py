@@ -13,6 +13,7 @@ from typing import Any
 from . import request_spans
 from .core import suppress_errors, wrap_method
 from .probes import provider_probes
+from .request_spans import done_probe, span_probe
 from .wrap_calls import wrap_call
 
 _start, _done = provider_probes("task")
@@ -39,7 +40,7 @@ class _Job:
 
 @suppress_errors
 def _begin_job(job: Any) -> _Job | None:
-    return _Job(job) if _start or _done or request_spans.is_traced() else None
+    return _Job(job) if _start or _done or span_probe or done_probe else None
 
 
 def install_jobs(job: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from . import request_spans
 from .core import suppress_errors, wrap_method
 from .db_queries import begin_query
+from .request_spans import done_probe, span_probe
 
 _KEY = "pyusdt.query"  # in the info of the connection that runs a query
 
@@ -54,7 +55,7 @@ def _wrap_get(get: Any) -> Any:
     """Around what takes a connection out of the pool, or waits for one."""
 
     def _do_get(self: Any) -> Any:
-        if not request_spans.is_traced():
+        if not (span_probe or done_probe):
             return get(self)
         began = perf_counter_ns()
         try:

@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import gc
 import sqlite3
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +15,7 @@ import pytest
 
 import pyusdt
 from pyusdt.instrument import asyncio as loop_probes
-from pyusdt.instrument import core, dbapi, http, pools, request_spans
+from pyusdt.instrument import core, db_queries, dbapi, grpc, http, pools, request_spans
 
 pytestmark = pytest.mark.own_processes
 
@@ -33,8 +35,9 @@ def fired(monkeypatch):
     """(spans, ends) that were fired."""
     monkeypatch.setattr(core, "_failures", {})
     spans, ends = Fired(), Fired()
-    monkeypatch.setattr(request_spans, "span_probe", spans)
-    monkeypatch.setattr(request_spans, "done_probe", ends)
+    for module in (request_spans, db_queries, http, loop_probes, pools):
+        monkeypatch.setattr(module, "span_probe", spans)
+        monkeypatch.setattr(module, "done_probe", ends)
     request_spans._stalls.clear()
     yield spans, ends
     assert not core.trouble()
@@ -160,6 +163,34 @@ def test_a_blocked_loop_is_a_span_of_those_that_waited(fired):
     assert ends["GET /blocks"][5] < 80_000_000, "it slept: no processor time"
 
 
+def test_a_call_of_grpc_aio_has_its_own_processor_time(fired, monkeypatch):
+    """Not that of what its loop ran meanwhile."""
+    monkeypatch.setattr(grpc, "span_probe", fired[0])
+    monkeypatch.setattr(grpc, "done_probe", fired[1])
+    loop_probes.install_callbacks(asyncio.events)
+
+    async def waits(_request, _context):
+        await asyncio.sleep(0.05)
+
+    async def runs(_request, _context):
+        began = time.thread_time()
+        while time.thread_time() - began < 0.1:
+            pass
+
+    async def both():
+        calls = {"waits": waits, "runs": runs}
+        await asyncio.gather(
+            *(
+                grpc._wrap_async_behaviour(name, each, False, None)(b"", None)
+                for name, each in calls.items()
+            )
+        )
+
+    asyncio.run(both())
+    used = {end[2]: end[5] for end in fired[1]}
+    assert used["waits"] < used["runs"] / 2 and used["runs"] >= 100_000_000
+
+
 def test_a_collection_is_a_span(fired, monkeypatch):
     monkeypatch.setattr(request_spans, "SHORTEST_STALL", 0)
 
@@ -208,6 +239,34 @@ def test_a_collection_whose_beginning_was_traced_only(fired, monkeypatch):
     before = len(request_spans._stalls)
     request_spans._note_collection("stop", {"generation": 0})
     assert len(request_spans._stalls) == before
+
+
+def test_collections_are_watched_only_while_requests_are_traced(fired, monkeypatch):
+    note = request_spans._note_collection
+    monkeypatch.setattr(request_spans, "_watches_collections", False)
+    monkeypatch.setattr(gc, "callbacks", [])  # the interpreter's own list stays as it is
+    request_spans.begin_request("http").done("/a", 200)
+    request_spans.begin_request("http").done("/a", 200)
+    assert gc.callbacks == [note]
+    monkeypatch.setattr(request_spans, "is_traced", lambda: False)
+    gc.callbacks.append(print)
+    note("start", {"generation": 0})
+    assert gc.callbacks == [note, print], "the next callback is not skipped"
+    gc.callbacks.pop()
+    note("stop", {"generation": 0})
+    assert gc.callbacks == [] and not request_spans._watches_collections
+
+
+def test_nothing_is_registered_by_an_import():
+    assert _run_python(
+        "import gc; from pyusdt.instrument import request_spans; print(gc.callbacks)"
+    ) == ("[]\n")
+
+
+def _run_python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_nothing_is_kept_while_nobody_traces(monkeypatch):
