@@ -18,6 +18,7 @@ struct app_probe {
     struct pyusdt_probe_site site;
     unsigned nargs;
     uint8_t type[PYUSDT_MAX_ARGS];
+    atomic_bool redacts; /* secrets in terms, which the program has not chosen to show */
 };
 
 static ErlNifResourceType *app_probe_type;
@@ -150,6 +151,7 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
     app_probe = enif_alloc_resource(app_probe_type, sizeof *app_probe);
     app_probe->site = site;
     app_probe->nargs = probe.nargs;
+    app_probe->redacts = false;
     memcpy(app_probe->type, probe.type, sizeof app_probe->type);
     term = enif_make_resource(env, app_probe);
     enif_release_resource(app_probe);
@@ -190,17 +192,29 @@ union value_buffer {
     struct pyusdt_term term;
 };
 
-static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, unsigned type,
-                      ERL_NIF_TERM term, union value_buffer *value_buffer)
+static void set_term(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i, ERL_NIF_TERM term,
+                     struct pyusdt_term *encoded, bool redacts)
 {
+    if (redacts)
+        pyusdt_term_encode_redacted(env, encoded, term);
+    else
+        pyusdt_term_encode(env, encoded, term);
+    pyusdt_firing_text(firing, i, encoded->bytes, encoded->length);
+}
+
+static void set_value(ErlNifEnv *env, struct pyusdt_firing *firing, unsigned i,
+                      const struct app_probe *app_probe, ERL_NIF_TERM term,
+                      union value_buffer *value_buffer)
+{
+    unsigned type = app_probe->type[i];
+
     switch (type & PYUSDT_KIND) {
     case PYUSDT_STRING &PYUSDT_KIND:
         pyusdt_iolist_text_set(env, &value_buffer->text, term);
         pyusdt_firing_text(firing, i, value_buffer->text.address, value_buffer->text.length);
         break;
     case PYUSDT_TERM &PYUSDT_KIND:
-        pyusdt_term_encode(env, &value_buffer->term, term);
-        pyusdt_firing_text(firing, i, value_buffer->term.bytes, value_buffer->term.length);
+        set_term(env, firing, i, term, &value_buffer->term, app_probe->redacts);
         break;
     case PYUSDT_FLOAT:
         firing->args.value[i] = convert_float(env, term, type);
@@ -228,7 +242,7 @@ static bool fire_values(ErlNifEnv *env, const struct app_probe *app_probe,
         if (i == app_probe->nargs)
             return false;
         if (pyusdt_firing_reads(firing, i) && !is_absent(app_probe->type[i], term))
-            set_value(env, firing, i, app_probe->type[i], term, &value_buffers[i]);
+            set_value(env, firing, i, app_probe, term, &value_buffers[i]);
     }
     pyusdt_firing_offer_at(firing, &app_probe->site);
     return true;
@@ -241,7 +255,7 @@ static ERL_NIF_TERM answer_for_other(ErlNifEnv *env, ERL_NIF_TERM term)
     return enif_is_ref(env, term) ? pyusdt_atoms.no : enif_make_badarg(env);
 }
 
-static const struct app_probe *find_probe(ErlNifEnv *env, ERL_NIF_TERM term)
+static struct app_probe *find_probe(ErlNifEnv *env, ERL_NIF_TERM term)
 {
     void *app_probe;
     return enif_get_resource(env, term, app_probe_type, &app_probe) ? app_probe : NULL;
@@ -279,16 +293,19 @@ ERL_NIF_TERM pyusdt_nif_probe_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TE
 #define NAME_BYTES (PYUSDT_MAX_STRING + 1)
 
 static const struct pyusdt_probe_site *_Atomic event_site; /* of the core's own memory: it stays */
+static atomic_bool event_redacts;
 
-/* telemetry_probe(Probe): false, and it is none of this library. */
+/* telemetry_probe(Probe, Secrets): false, and it is none of this library. */
 ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
 {
     static struct pyusdt_probe_site site;
-    const struct app_probe *app_probe = find_probe(env, argv[0]);
+    struct app_probe *app_probe = find_probe(env, argv[0]);
 
     (void)argc;
     if (!app_probe || app_probe->nargs != 3)
         return pyusdt_atoms.no;
+    app_probe->redacts = argv[1] != pyusdt_atoms.yes;
+    atomic_store(&event_redacts, app_probe->redacts);
     if (!atomic_load(&event_site)) {
         site = app_probe->site;
         atomic_store(&event_site, &site);
@@ -328,7 +345,8 @@ void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
 {
     const struct pyusdt_probe_site *site = atomic_load(&event_site);
     ERL_NIF_TERM name, measurements, metadata, arguments;
-    union value_buffer value_buffers[2];
+    struct pyusdt_term encoded[2];
+    bool redacts = atomic_load_explicit(&event_redacts, memory_order_relaxed);
     struct pyusdt_firing firing;
     char text[NAME_BYTES];
     const ERL_NIF_TERM *mfa;
@@ -346,8 +364,8 @@ void pyusdt_telemetry_fire(ErlNifEnv *env, ERL_NIF_TERM call)
     if (pyusdt_firing_reads(&firing, 0))
         pyusdt_firing_text(&firing, 0, text, write_name(env, name, text));
     if (pyusdt_firing_reads(&firing, 1))
-        set_value(env, &firing, 1, PYUSDT_TERM, measurements, &value_buffers[0]);
+        set_term(env, &firing, 1, measurements, &encoded[0], redacts);
     if (pyusdt_firing_reads(&firing, 2))
-        set_value(env, &firing, 2, PYUSDT_TERM, metadata, &value_buffers[1]);
+        set_term(env, &firing, 2, metadata, &encoded[1], redacts);
     pyusdt_firing_offer_at(&firing, site);
 }

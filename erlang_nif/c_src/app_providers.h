@@ -24,7 +24,7 @@ ERL_NIF_TERM pyusdt_nif_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv
 ERL_NIF_TERM pyusdt_nif_fire_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 ERL_NIF_TERM pyusdt_nif_probe_enabled(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
-/* telemetry_probe(Probe): the one with a name and two terms that a tracer of telemetry:execute/3
+/* telemetry_probe(Probe, Secrets): the one with a name and two terms that a tracer of telemetry:execute/3
  * fires from now on. */
 ERL_NIF_TERM pyusdt_nif_telemetry_probe(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 bool pyusdt_telemetry_is_wanted(void);

@@ -239,7 +239,7 @@ static ErlNifFunc functions[] = {
     {"define_probe", 3, pyusdt_nif_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"fire_probe", 2, pyusdt_nif_fire_probe, 0},
     {"probe_enabled", 1, pyusdt_nif_probe_enabled, 0},
-    {"telemetry_probe", 1, pyusdt_nif_telemetry_probe, 0},
+    {"telemetry_probe", 2, pyusdt_nif_telemetry_probe, 0},
     {"vm_define", 1, pyusdt_nif_vm_define, ERL_NIF_DIRTY_JOB_IO_BOUND},
     {"vm_wanted", 0, pyusdt_nif_vm_wanted, 0},
     {"vm_check_sessions", 0, pyusdt_nif_vm_check_sessions, ERL_NIF_DIRTY_JOB_IO_BOUND},

@@ -16,6 +16,7 @@
 -type part() :: phoenix | ecto | broadway | cowboy | telemetry | logger.
 -type options() :: #{parts => [part()],      % all
                      repos => [[atom()]],    % telemetry prefixes of Ecto's repositories that run already: [shop, repo]
+                     secrets => boolean(),   % telemetry:::event shows values that have names of secrets: false
                      events => [[atom()]]}.  % further names of events for telemetry:::event, before OTP 27
 -type info() :: #{parts := [part()], events := [[atom()]], let_go := non_neg_integer(),
                   trouble := [{Where :: atom(), Times :: pos_integer(), Last :: {atom(), term()}}]}.

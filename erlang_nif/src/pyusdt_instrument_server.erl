@@ -72,11 +72,11 @@ handle_continue(Options, State) ->
     {noreply, enable_parts(Options, State)}.
 
 check_options(Given) when is_map(Given) ->
-    All = maps:merge(#{parts => pyusdt_instrument:parts(), repos => [], events => []}, Given),
+    All = maps:merge(#{parts => pyusdt_instrument:parts(), repos => [], events => [], secrets => false}, Given),
     Wrong = [Part || Part <- maps:get(parts, All), not lists:member(Part, pyusdt_instrument:parts())],
     case {Wrong, maps:keys(All)} of
-        {[], [events, parts, repos]} -> {ok, All};
-        {[], Keys} -> {badarg, Keys -- [events, parts, repos]};
+        {[], [events, parts, repos, secrets]} -> {ok, All};
+        {[], Keys} -> {badarg, Keys -- [events, parts, repos, secrets]};
         _ -> {badarg, Wrong}
     end;
 check_options(Given) ->
@@ -114,21 +114,21 @@ schedule_check() ->
 
 %% ---- parts ----
 
-enable_parts(#{parts := Wanted, repos := Repos, events := Events}, #state{parts = Before, watched = Watched} = State) ->
+enable_parts(#{parts := Wanted, repos := Repos} = Options, #state{parts = Before, watched = Watched} = State) ->
     Parts = lists:usort(Wanted ++ Before),
     lists:foreach(fun(Part) -> enable_part(Part) end, Parts),
     _ = lists:member(ecto, Parts) andalso pyusdt_telemetry:attach(query, [Prefix ++ [query] || Prefix <- Repos]),
-    State#state{parts = Parts, watched = watch_all_events(lists:member(telemetry, Parts), Events, Watched)}.
+    State#state{parts = Parts, watched = watch_all_events(lists:member(telemetry, Parts), Options, Watched)}.
 
 enable_part(logger) -> pyusdt_logger_h:add();
 enable_part(telemetry) -> ok;
 enable_part(Part) -> pyusdt_telemetry:attach(Part, pyusdt_telemetry:mapped_events(Part)).
 
 %% By one trace session or, if there are none, by the lists.
-watch_all_events(false, _Events, Watched) ->
+watch_all_events(false, _Options, Watched) ->
     Watched;
-watch_all_events(true, Events, none) ->
-    case pyusdt_telemetry:watch_all() of
+watch_all_events(true, #{events := Events, secrets := Secrets}, none) ->
+    case pyusdt_telemetry:watch_all(Secrets) of
         none ->
             Shipped = lists:append([pyusdt_telemetry:documented_events(Part) || Part <- pyusdt_instrument:parts()]),
             _ = pyusdt_telemetry:attach(telemetry, Events ++ Shipped),
@@ -136,5 +136,5 @@ watch_all_events(true, Events, none) ->
         Watched ->
             Watched
     end;
-watch_all_events(true, _Events, Watched) ->
+watch_all_events(true, _Options, Watched) ->
     Watched.

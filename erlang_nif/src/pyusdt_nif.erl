@@ -5,7 +5,7 @@
 -module(pyusdt_nif).
 
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
--export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1]).
+-export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/2]).
 -export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
          vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library_path/1, log_missing_library/2]).
@@ -14,7 +14,7 @@
 
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
-       check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/1,
+       check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/2,
        vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
        vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
@@ -82,8 +82,8 @@ define_probe(_Provider, _Name, _Types) ->
     answer_without_library({ok, make_ref(), <<>>, <<"the library is not loaded">>}).
 
 %% @doc The probe that the tracer of telemetry:execute/3 fires from now on. False: none of this library's.
--spec telemetry_probe(reference()) -> boolean().
-telemetry_probe(_Probe) ->
+-spec telemetry_probe(reference(), Secrets :: boolean()) -> boolean().
+telemetry_probe(_Probe, _Secrets) ->
     answer_without_library(false).
 
 -spec fire_probe(reference(), [term()]) -> answer().

@@ -7,7 +7,7 @@
 %% Times are nanoseconds.
 -module(pyusdt_telemetry).
 
--export([attach/2, detach/0, list_handlers/0, watch_all/0, unwatch_all/1]).
+-export([attach/2, detach/0, list_handlers/0, watch_all/1, unwatch_all/1]).
 -export([handle/4, documented_events/1, mapped_events/1]).
 
 -import(pyusdt_instrument, [apply_to/3, count_failures/2, display_name/1]).
@@ -183,16 +183,15 @@ is_message_done(_) -> false.
 %% unwatch_all/1. The session's tracer is ours (pyusdt_nif), which fires in the process that
 %% executes an event; the module `trace' is called through a variable, since older OTPs do not have
 %% it.
--spec watch_all() -> {session, term()} | none.
-watch_all() ->
-    case count_failures(telemetry, fun create_session/0) of
+-spec watch_all(Secrets :: boolean()) -> {session, term()} | none.
+watch_all(Secrets) ->
+    case count_failures(telemetry, fun() -> has_probe(Secrets) andalso create_session() end) of
         {session, _} = Session -> Session;
         _ -> none
     end.
 
 create_session() ->
-    case is_exported(execute, 3) andalso code:ensure_loaded(trace) =:= {module, trace} andalso erlang:function_exported(trace, session_create, 3)
-             andalso has_probe() of
+    case is_exported(execute, 3) andalso code:ensure_loaded(trace) =:= {module, trace} andalso erlang:function_exported(trace, session_create, 3) of
         true ->
             Session = apply_to(trace, session_create, [?MODULE, {pyusdt_nif, telemetry}, []]),
             _ = apply_to(trace, function, [Session, {telemetry, execute, 3}, [], [meta]]),
@@ -201,10 +200,10 @@ create_session() ->
             none
     end.
 
-has_probe() ->
+has_probe(Secrets) ->
     case pyusdt_framework_probes:probe(telemetry, event) of
         none -> false;
-        Probe -> pyusdt_nif:telemetry_probe(pyusdt:reference(Probe))
+        Probe -> pyusdt_nif:telemetry_probe(pyusdt:reference(Probe), Secrets)
     end.
 
 -spec unwatch_all({session, term()} | none) -> ok.

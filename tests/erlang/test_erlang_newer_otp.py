@@ -111,6 +111,7 @@ def test_all_events_of_telemetry(otp):
     )
     assert erlang_output.rows(run) == [
         "210",
+        "<redacted> 20",
         "in.no.list 20",
         "phoenix.endpoint.stop 20",
         "shop.order.placed 20",

@@ -18,7 +18,7 @@ def found(run: harness.Run, pattern: str) -> list[re.Match]:
 
 EVENTS = (
     "telemetry*:::event { @[copyinstr(arg0)] = count(); } "
-    'telemetry*:::event /copyinstr(arg0) == "shop.order.placed"/ { @i[term(arg2, "item")] = count(); @s = sum(strtoll(term(arg1, "price"))); }'
+    'telemetry*:::event /copyinstr(arg0) == "shop.order.placed"/ { @i[term(arg2, "item")] = count(); @s = sum(strtoll(term(arg1, "price"))); @k[term(arg2, "token")] = count(); }'
 )
 
 

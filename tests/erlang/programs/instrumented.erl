@@ -123,7 +123,7 @@ wrong(_) ->
 everything([N]) ->
     enabled(#{parts => [telemetry], events => [[shop, order, placed]]}),
     each(fun(I) ->
-        telemetry:execute([shop, order, placed], #{price => I}, #{item => <<"tea">>}),
+        telemetry:execute([shop, order, placed], #{price => I}, #{item => <<"tea">>, token => <<"hunter2">>}),
         telemetry:execute([phoenix, endpoint, stop], #{duration => I}, #{}),
         telemetry:execute([in, no, list], #{}, #{})
     end, list_to_integer(N)),
