@@ -33,12 +33,11 @@ static void fire_dist_not_busy(const struct pyusdt_vm_call *call,
 
 void pyusdt_vm_unblocked(const struct pyusdt_vm_call *call, const struct pyusdt_vm_blocked *blocked)
 {
-    if (blocked->here != pyusdt_atoms.undefined) {
-        fire_dist_not_busy(call, blocked);
-        return;
-    }
     fire_not_busy(call, PYUSDT_VM_PROCESS_PORT_UNBLOCKED, blocked->port);
-    fire_not_busy(call, PYUSDT_VM_PORT_NOT_BUSY, blocked->port);
+    if (blocked->here != pyusdt_atoms.undefined)
+        fire_dist_not_busy(call, blocked);
+    else
+        fire_not_busy(call, PYUSDT_VM_PORT_NOT_BUSY, blocked->port);
 }
 
 /* ---- calls: driver-call, driver-init, driver-finish ---- */

@@ -5,8 +5,8 @@
  * int, l int64_t, t a term.
  *
  * - Names and the order of arguments are OTP's, except for process-long_*, process-large_heap,
- *   scheduler-queue, *-sample, ets-*, inet-*, gen_server-*, supervisor-restart and code-load, which OTP does
- *   not have, and for the depth and the values of functions, BIFs and NIFs behind OTP's arguments.
+ *   scheduler-queue, dist-queue, *-sample, ets-*, inet-*, gen_server-*, supervisor-restart and code-load,
+ *   which OTP does not have, and for the depth and the values of functions, BIFs and NIFs behind OTP's arguments.
  * - Probes that a stock emulator cannot provide are missing. docs/reference/erlang-vm.md lists them,
  *   with the reasons.
  */
@@ -27,6 +27,7 @@
     X(PROCESS_LONG_SCHEDULE, "process-long_schedule", "si") \
     X(PROCESS_LARGE_HEAP, "process-large_heap", "sl") \
     X(SCHEDULER_QUEUE, "scheduler-queue", "ii") \
+    X(DIST_QUEUE, "dist-queue", "ssll") \
     X(PROCESS_SAMPLE, "process-sample", "sslll") \
     X(NODE_SAMPLE, "node-sample", "slllllll") \
     X(PROCESS_HEAP_GROW, "process-heap_grow", "sii") \

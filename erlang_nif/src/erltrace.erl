@@ -22,7 +22,7 @@
 -module(erltrace).
 
 -export([open/0, open/1, script/1, setopt/3, compile/2, go/1, stop/1, consume/1, walk/1, close/1]).
--export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0, top/1, watch/2, cluster/2, cluster/3]).
+-export([start_link/1, start_link/2, credit/2, snapshot/1, dump/0, top/1, dist_queues/0, watch/2, cluster/2, cluster/3]).
 
 -export_type([family/0, figure/0, handle/0, error/0, item/0, probe/0, value/0, real/0, row/0, aggregation/0, buckets/0, options/0, message/0]).
 
@@ -99,6 +99,13 @@ dump() ->
 -spec top(erltrace_dump:key()) -> [erltrace_dump:process()].
 top(Key) ->
     erltrace_dump:top(Key, 10).
+
+%% @doc The nodes that this one is connected to, with the bytes that wait to be sent to each, the most first. A process that
+%% sends to a node for which more than `limit' bytes (`erl +zdbbl') wait is suspended.
+-spec dist_queues() -> [#{node := node(), waiting := non_neg_integer(), limit := pos_integer()}].
+dist_queues() ->
+    Limit = erlang:system_info(dist_buf_busy_limit),
+    [#{node => Node, waiting => Waiting, limit => Limit} || {Node, Waiting} <- erltrace_dump:dist_queues()].
 
 %% @doc The next calls of a function, at most `count' of them, with arguments, result or exception, time and caller. It
 %% returns when it has them, when the `time' is over, or when it has looked at so many `calls'; then nothing is traced any more.

@@ -5,7 +5,7 @@
 %% omitted. Reading the length of a queue takes some microseconds of a running process.
 -module(erltrace_dump).
 
--export([longest/1, top/2, name/1]).
+-export([longest/1, top/2, name/1, dist_queues/0]).
 
 -export_type([queue/0, key/0, process/0]).
 
@@ -44,6 +44,19 @@ size(_, Value) -> Value.
 show(Key, Measured, Most) ->
     [#{pid => Pid, name => name(Pid), Key => N, stack => stack(Pid)}
      || {N, Pid} <- lists:sublist(lists:reverse(lists:sort([Each || {N, _} = Each <- Measured, N > 0])), Most)].
+
+%% @doc The nodes that this one is connected to, with the bytes that wait for each, the most first. net_kernel's table has the
+%% handles of connections; a connection that ends meanwhile is omitted.
+-spec dist_queues() -> [{node(), non_neg_integer()}].
+dist_queues() ->
+    Queues = [{element(2, Connection), Waiting} || is_alive(), Connection <- ets:tab2list(sys_dist), Waiting <- waiting_bytes(element(3, Connection))],
+    lists:reverse(lists:keysort(2, Queues)).
+
+waiting_bytes(Handle) ->
+    try erlang:dist_get_stat(Handle) of
+        {ok, _In, _Out, Waiting} when is_integer(Waiting) -> [Waiting]
+    catch error:badarg -> []
+    end.
 
 stack(Pid) ->
     case process_info(Pid, current_stacktrace) of

@@ -139,6 +139,7 @@ sample(#{samples := Samples} = State) ->
         true -> fire_queues();
         false -> ok
     end,
+    _ = lists:member('dist-queue', Samples) andalso fire_dist_queues(),
     sample_ports(sample_processes(sample_node(State))).
 
 sample_node(#{samples := Samples, node := Before} = State) ->
@@ -186,7 +187,7 @@ now_ms() ->
     erlang:monotonic_time(millisecond).
 
 sample_ports(#{samples := Samples, bytes := Bytes, connected := Connected} = State) ->
-    State#{bytes := fire_sent_bytes(Samples, Bytes), connected := register_peers(Samples -- ['dist-outputv', 'scheduler-queue', 'process-sample', 'node-sample'], Connected)}.
+    State#{bytes := fire_sent_bytes(Samples, Bytes), connected := register_peers(Samples -- ['dist-outputv', 'dist-queue', 'scheduler-queue', 'process-sample', 'node-sample'], Connected)}.
 
 %% Sockets that were accepted, or open before they were traced, have no event that names their peer.
 register_peers([], _Before) ->
@@ -206,6 +207,11 @@ fire_queues() ->
     Lengths = erlang:statistics(run_queue_lengths),
     lists:foreach(fun({Number, Length}) -> fire_probe('scheduler-queue', [Number, Length]) end,
                   lists:zip(lists:seq(1, length(Lengths)), Lengths)).
+
+%% The bytes that wait for each node. Processes that send more than the limit are suspended.
+fire_dist_queues() ->
+    Limit = erlang:system_info(dist_buf_busy_limit),
+    lists:foreach(fun({Node, Waiting}) -> fire_probe('dist-queue', [node(), Node, Waiting, Limit]) end, erltrace_dump:dist_queues()).
 
 %% The bytes sent to each node; an event for the difference to the last sample.
 fire_sent_bytes(Samples, Before) ->

@@ -50,7 +50,7 @@ plan_with(Probes, Tokens, Options, Returns) ->
       nodes => lists:member('dist-monitor', Probes),
       monitors => lists:usort([Event || Probe <- Probes, Event <- monitor_events(Probe, Options)]),
       monitor_probes => [Probe || Probe <- Probes, monitor_events(Probe, Options) =/= []],
-      samples => [Probe || Probe <- ['dist-outputv', 'scheduler-queue', 'process-sample', 'node-sample', 'inet-entry', 'inet-return'], lists:member(Probe, Probes)]}.
+      samples => [Probe || Probe <- ['dist-outputv', 'dist-queue', 'scheduler-queue', 'process-sample', 'node-sample', 'inet-entry', 'inet-return'], lists:member(Probe, Probes)]}.
 
 -spec nothing() -> plan().
 nothing() ->
@@ -62,7 +62,7 @@ all_probes() ->
      'message-send-remote', 'message-queued', 'gc_major-start', 'gc_minor-start', 'gc_major-end', 'gc_minor-end',
      'port-open', 'port-command', 'port-control', 'port-exit', 'port-connect', 'port-busy',
      'port-not_busy', 'process-port_unblocked', 'process-long_gc', 'process-long_schedule', 'process-large_heap',
-     'scheduler-queue', 'process-sample', 'node-sample', 'driver-call', 'driver-init', 'driver-finish', 'driver-start',
+     'scheduler-queue', 'dist-queue', 'process-sample', 'node-sample', 'driver-call', 'driver-init', 'driver-finish', 'driver-start',
      'driver-stop', 'driver-output', 'driver-outputv', 'driver-control', 'dist-monitor', 'dist-port_busy',
      'dist-port_not_busy', 'dist-outputv', 'ets-entry', 'ets-return', 'inet-entry', 'inet-return',
      'gen_server-call-entry', 'gen_server-call-return', 'gen_server-cast', 'gen_server-handle-entry', 'gen_server-handle-return',
@@ -107,7 +107,7 @@ flags(_) -> [].
 
 monitor_events('port-busy', _) -> [busy_port];
 monitor_events('port-not_busy', _) -> [busy_port];
-monitor_events('process-port_unblocked', _) -> [busy_port];
+monitor_events('process-port_unblocked', _) -> [busy_port, busy_dist_port];
 monitor_events('dist-port_busy', _) -> [busy_dist_port];
 monitor_events('dist-port_not_busy', _) -> [busy_dist_port];
 monitor_events('process-long_gc', Options) -> [{long_gc, maps:get(long, Options)}];

@@ -65,7 +65,7 @@ def test_scripts_of_otp(erlang, examples, script, function, n, check, monkeypatc
 
 
 def test_two_nodes(erlang, examples, epmd):
-    """dist.d of OTP, unchanged, and the events of one node that has to do with another."""
+    """dist.d of OTP, unchanged, erl-dist.d, and the events of one node that has to do with another."""
     program = """erlang*:::message-send-remote { @[probename, copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), arg3] = count(); }
                  erlang*:::process-exit_signal-remote { @[probename, copyinstr(arg0), copyinstr(arg1), copyinstr(arg2), 0] = count(); }
                  erlang*:::dist-port_not_busy { @busy[probename, copyinstr(arg2)] = count(); }"""
@@ -80,6 +80,8 @@ def test_two_nodes(erlang, examples, epmd):
             "strsize=200",
             "-s",
             f"{examples}/dist.d",
+            "-s",
+            f"{harness.ROOT}/scripts/erl-dist.d",
             "-n",
             program,
             "-c",
@@ -109,6 +111,8 @@ def test_two_nodes(erlang, examples, epmd):
     ), run
     assert found(run, rf"blocked pid {busy} scheduled now, waited \d+ microseconds"), run
     assert found(run, rf" *dist-port_not_busy +{there} +\d+"), run
+    assert found(run, rf"  {here} -> {there} +\d+"), run  # the queue, in % of 1024 bytes
+    assert found(run, rf"  {busy} -> {there} +[1-9]\d* +\d+"), run
     sent = [
         int(match[1])
         for match in found(
