@@ -179,10 +179,10 @@ setopt(Handle, Option, Value) ->
 compile(Handle, Script) ->
     call_server(Handle, {compile, script_bytes(Script)}).
 
-%% @doc Start tracing. When it returns, the probes are on.
+%% @doc Start tracing. When it returns, the probes are on, those of the emulator, too.
 -spec go(handle()) -> ok | {error, no_prog | already_running} | error().
 go(Handle) ->
-    call_server(Handle, go).
+    erltrace_server:go(Handle).
 
 %% @doc Stop tracing; END runs. What was recorded until then can still be taken.
 -spec stop(handle()) -> ok | {error, no_prog} | error().

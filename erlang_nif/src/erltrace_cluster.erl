@@ -9,7 +9,7 @@
 
 -include_lib("kernel/include/file.hrl").
 
--export([start/1, stop/1, members/1, serve/1]).
+-export([start/1, stop/1, members/1, wanted_nodes/1, set_probes/1, serve/1]).
 
 -export_type([cluster/0, wanted/0]).
 
@@ -69,9 +69,20 @@ stop({Pid, Folder}) ->
 %% @doc The nodes that are there and wanted, with their operating system processes. Those that do not answer are left out.
 -spec members(wanted()) -> [{binary(), pos_integer()}].
 members(Wanted) ->
-    There = [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted)],
+    There = wanted_nodes(Wanted),
     Answers = lists:zip(There, erpc:multicall(There, os, getpid, [], ?WAIT)),
     [{atom_to_binary(Node), list_to_integer(Pid)} || {Node, {ok, Pid}} <- Answers].
+
+%% @doc The nodes that are there and wanted.
+-spec wanted_nodes(wanted()) -> [node()].
+wanted_nodes(Wanted) ->
+    [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted)].
+
+%% @doc The emulators of these nodes trace what tracers want now. A node without the application or an answer is left out.
+-spec set_probes([node()]) -> ok.
+set_probes(Nodes) ->
+    _ = erpc:multicall(Nodes, pyusdt_vm_server, apply_demand, [], ?WAIT),
+    ok.
 
 is_wanted(_Node, visible) -> true;
 is_wanted(Node, Nodes) -> lists:member(Node, Nodes).
@@ -96,7 +107,7 @@ handle_connection(Socket, Wanted) ->
     end.
 
 connect_node(Socket, Wanted, Name) ->
-    Found = [Node || Node <- [node() | nodes()], is_wanted(Node, Wanted), atom_to_binary(Node) =:= Name],
+    Found = [Node || Node <- wanted_nodes(Wanted), atom_to_binary(Node) =:= Name],
     try [erpc:call(Node, ?MODULE, serve, [self()], ?WAIT) || Node <- Found] of
         [Server] ->
             _ = erlang:monitor(process, Server),

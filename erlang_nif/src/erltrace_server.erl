@@ -8,7 +8,7 @@
 
 -behaviour(gen_server).
 
--export([start/1, start_link/2, stop/1, call/2, credit/2, vocabulary/0]).
+-export([start/1, start_link/2, stop/1, call/2, go/1, credit/2, vocabulary/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -record(state, {port :: port(),
@@ -44,6 +44,17 @@ call(Server, Command) ->
     try gen_server:call(Server, Command, infinity)
     catch exit:{Reason, {gen_server, call, _}} -> make_failure("the tracing has ended: ~0p", [Reason])
     end.
+
+%% @doc The same of `go'. Then the emulators' probes are set, too.
+-spec go(pid()) -> term().
+go(Server) ->
+    case call(Server, go) of
+        ok -> set_probes(call(Server, nodes));
+        Error -> Error
+    end.
+
+set_probes(Nodes) when is_list(Nodes) -> erltrace_cluster:set_probes(Nodes);
+set_probes(Error) -> Error.
 
 -spec credit(pid(), pos_integer()) -> ok.
 credit(Server, Number) when is_integer(Number), Number > 0 ->
@@ -95,6 +106,7 @@ start_stream(#state{port = Port, arguments = Arguments} = State, Script, Setting
     #{interval := Interval, batch := Batch, credits := Credits} = Settings,
     require_ok(ask_program(State, {compile, Script, Arguments})),
     require_ok(ask_program(State, go)),
+    ok = erltrace_cluster:set_probes(traced_nodes(State)),
     send_term(Port, {stream, Interval, Batch}),
     send_term(Port, {credit, Credits}).
 
@@ -109,7 +121,12 @@ ask_program(#state{port = Port}, Command) ->
 require_ok(ok) -> ok;
 require_ok({error, Reason}) -> throw({failed, Reason}).
 
--spec handle_call(term(), gen_server:from(), #state{}) -> {noreply, #state{}}.
+traced_nodes(#state{cluster = none}) -> [node()];
+traced_nodes(#state{cluster = {Wanted, _}}) -> erltrace_cluster:wanted_nodes(Wanted).
+
+-spec handle_call(term(), gen_server:from(), #state{}) -> {noreply, #state{}} | {reply, [node()], #state{}}.
+handle_call(nodes, _From, State) ->
+    {reply, traced_nodes(State), State};
 handle_call({compile, Script}, From, #state{arguments = Arguments} = State) ->
     handle_call({compile, Script, Arguments}, From, State);
 handle_call(Command, From, #state{port = Port, waiting = Waiting, next = Next} = State) ->

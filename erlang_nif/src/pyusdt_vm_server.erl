@@ -11,7 +11,7 @@
 
 -behaviour(gen_server).
 
--export([start/1, start_link/1, stop/0, info/0]).
+-export([start/1, start_link/1, stop/0, info/0, apply_demand/0]).
 -export([init/1, handle_call/3, handle_cast/2, handle_info/2, terminate/2]).
 
 -define(CHECK_MS, 200).
@@ -50,6 +50,15 @@ stop() ->
 info() ->
     pyusdt_server:info(?MODULE).
 
+-define(APPLY_MS, 10000).
+
+%% @doc Set what tracers want now, instead of at the next check. Nothing, if the probes are not offered or the server is busy.
+-spec apply_demand() -> ok.
+apply_demand() ->
+    try gen_server:call(?MODULE, apply_demand, ?APPLY_MS)
+    catch exit:_ -> ok
+    end.
+
 %% ---- gen_server ----
 
 -spec init(term()) -> {ok, #state{}} | {stop, term()}.
@@ -76,7 +85,9 @@ handle_call(info, _From, State) ->
     #state{given = Given, wanted = Wanted, refused = Refused, refusals = Refusals} = State,
     Info = #{given => Given, wanted => Wanted, armed => Wanted =/= [] andalso Refused =:= none, refused => Refused,
              messages => pyusdt_vm_refusals:messages(Refusals)},
-    {reply, Info, State}.
+    {reply, Info, State};
+handle_call(apply_demand, _From, State) ->
+    {reply, ok, schedule_check(check_demand(State))}.
 
 -spec handle_cast(term(), #state{}) -> {noreply, #state{}}.
 handle_cast(_, State) ->

@@ -62,9 +62,10 @@ def traced_as_one(erlang):
         lines[2]
         == f"sum {3 * 20 * 55} avg 5.5 buckets [{{{{1,1}},60}},{{{{2,3}},120}},{{{{4,7}},240}},{{{{8,15}},180}}]"
     ), done
-    assert lines[3:10] == [
+    assert lines[3:11] == [
         "items 60",
         "requests true",
+        "first true",
         "joined true",
         "gone true",
         "ends [1]",
@@ -72,7 +73,7 @@ def traced_as_one(erlang):
         "folder []",
     ], done
     for line, told in zip(
-        [line for line in lines[10:] if re.match("option|none of|erltrace: ", line)],
+        [line for line in lines[11:] if re.match("option|none of|erltrace: ", line)],
         (
             "it is visible, or a list of nodes",
             "it is visible, or a list of nodes",

@@ -18,6 +18,7 @@ run(_) ->
     {ok, H} = erltrace:cluster(visible, Script),
     rounds(H, Nodes, 20),
     requests(Nodes),
+    first_calls(Nodes),
     {_, C} = Third = node_of(),
     Counts = until(H, C, #{}, fun() -> erpc:call(C, ?MODULE, fire, [[1]]) end, 500),
     io:format("joined ~p~n", [maps:get(atom_to_list(C), Counts) > 0]),
@@ -44,6 +45,17 @@ requests(Nodes) ->
     Found = steps(H, #{}, 10 * length(Wanted), 500),
     io:format("requests ~p~n", [maps:to_list(Found) =:= lists:sort(Wanted) orelse Found]),
     [exit(Server, kill) || Server <- Servers],
+    ok = erltrace:close(H).
+
+%% Once cluster/2 returns, the emulator of each node traces.
+first_calls(Nodes) ->
+    [ok = erpc:call(Node, pyusdt_vm, enable, [#{unsafe => true}]) || Node <- Nodes],
+    {ok, H} = erltrace:cluster(Nodes, "erlang$target:string:length:local-function-entry { @[host] = count(); }"),
+    [3 = erpc:call(Node, string, length, ["tea"]) || Node <- Nodes],
+    ok = erltrace:stop(H),
+    {ok, [{"_", Rows}]} = erltrace:snapshot(H),
+    io:format("first ~p~n", [lists:sort(Rows) =:= lists:sort([{count, [atom_to_list(Node)], 1} || Node <- Nodes]) orelse Rows]),
+    [ok = erpc:call(Node, pyusdt_vm, disable, []) || Node <- Nodes],
     ok = erltrace:close(H).
 
 request(Tag, [First | Rest]) ->
