@@ -82,6 +82,7 @@ MISTAKES = [
     ("#pragma D option quiett\nBEGIN { }", "did you mean quiet?"),
     ('BEGIN { x = 1; x = "a"; }', "x is an int since x.d:1:9; use another variable for the string"),
     ("BEGIN { printf('x'); }", 'a string has double quotes: "x"'),
+    ("BEGIN { printf(\"%s\", 'abc'); }", 'a string has double quotes: "abc"'),
     ("struct a { int x; } struct b { int y; }; BEGIN { }", "; is missing"),
 ]
 
@@ -92,6 +93,22 @@ def test_the_hint_names_the_way_out(text, hint):
         compile_program(text, "x.d", macros={"target": 0}, arguments=["x.d"])
     assert hint in (caught.value.hint or "no hint")
     assert caught.value.render().endswith(f"hint: {caught.value.hint}")
+
+
+@pytest.mark.parametrize(
+    ("text", "warnings"),
+    [
+        (
+            "BEGIN { trace('abc'); }",
+            [
+                'x.d:1:15: a character constant is a number, here 6382179; a string has double quotes: "abc"'
+            ],
+        ),
+        ("BEGIN { trace('a'); trace(6382179); x = 'abc'; }", []),
+    ],
+)
+def test_what_is_right_and_likely_not_meant(text, warnings):
+    assert compile_program(text, "x.d").warnings == warnings
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,10 @@ from pydtrace.program import d_types as t
 
 from . import ast
 
+TYPE_CHECKING = False  # of typing, which the compiler does not import
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
 _WORDS = {
     "true": "D has no true and false: use 1 and 0",
     "false": "D has no true and false: use 1 and 0",
@@ -80,7 +84,7 @@ def hint_for_statement(word: object) -> str | None:
     return _STATEMENTS.get(word) if isinstance(word, str) else None
 
 
-def is_character(node: ast.Expr) -> bool:
+def is_character(node: ast.Expr | None) -> TypeGuard[ast.IntLit]:
     """Whether a node is a character constant."""
     return type(node) is ast.IntLit and node.loc.source.text[node.loc.start] == "'"
 
@@ -89,6 +93,17 @@ def string_hint(character: ast.Expr) -> str:
     """For a character constant where a string is expected."""
     text = character.loc.source.text[character.loc.start + 1 : character.loc.end - 1]
     return f'a string has double quotes: "{text if len(text) < 20 else "…"}"'
+
+
+def warn_of_characters(node: ast.Node) -> list[str]:
+    """For trace('abc'), which prints the number that the character constant is."""
+    if type(node) is not ast.Call or node.row.name != "trace":
+        return []
+    return [
+        f"{found.loc}: a character constant is a number, here {found.value}; {string_hint(found)}"
+        for found in node.args
+        if is_character(found) and found.value > 255
+    ]
 
 
 def hint_for_assigned(target: ast.Expr, value: ast.Expr) -> str | None:
@@ -123,8 +138,9 @@ def hint_for_operands(left: ast.Expr, right: ast.Expr) -> str | None:
     return None
 
 
-def hint_for_conversion(tag: str, message: str, type: t.Type | None) -> str | None:
-    """For an argument of printf() and its conversion; type: the argument's, None where there is no argument."""
+def hint_for_conversion(tag: str, message: str, argument: ast.Expr | None) -> str | None:
+    """For an argument of printf() and its conversion; None if there is no argument."""
+    type = argument.type if argument else None
     if tag == "D_PRINTF_ARG_PROTO":
         return "each conversion takes an argument; %% prints a percent sign"
     if tag == "D_PRINTF_ARG_EXTRA":
@@ -135,6 +151,8 @@ def hint_for_conversion(tag: str, message: str, type: t.Type | None) -> str | No
         return "printa() prints an aggregation"
     if type.is_string:
         return "%s prints a string"
+    if is_character(argument) and "%s" in message:
+        return string_hint(argument)
     if type.is_integer and "%s" in message:
         return "copyinstr(arg) makes a string of an argument that is an address; %d prints a number"
     return None

@@ -218,6 +218,8 @@ class Driver:
                 self.program.options, "_DTRACE_TESTING" in os.environ
             ):
                 sink.notice(text)
+        for text in self.program.warnings:
+            sink.notice(text)
         self._report_missing_erlang_probes(sink)
         if engine.needs_sampler:
             from .profile_samples import ProfileSampler

@@ -233,6 +233,7 @@ class Program:
         "paths",
         "conditions",
         "decided_in_target",
+        "warnings",
     )
 
     def __init__(self) -> None:
@@ -246,6 +247,7 @@ class Program:
         self.paths: list[bytes] = []  # to values of a Python program; path i is argument 6 + i
         self.conditions = b""  # of predicates, on these values; the last "path" of a session
         self.decided_in_target: list[str] = []  # the same as text
+        self.warnings: list[str] = []  # what is right, and is likely not meant
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
         self.first_destructive = ("", "")  # its name, and its place in the source

@@ -39,9 +39,7 @@ def parse_format(
         wrong = None
         if error.index is not None and error.index < len(args):
             wrong = args[error.index]
-        hint = beginner_hints.hint_for_conversion(
-            error.tag, error.message, wrong.type if wrong else None
-        )
+        hint = beginner_hints.hint_for_conversion(error.tag, error.message, wrong)
         raise CompileError(
             error.tag, (wrong or text).loc, error.message, hint, mark=call.loc.mark
         ) from None

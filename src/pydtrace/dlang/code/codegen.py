@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydtrace.bpf.insn import R0, R6, jump_imm, load, store_imm
 from pydtrace.dlang import ast
+from pydtrace.dlang.beginner_hints import warn_of_characters
 from pydtrace.program import program as p
 
 from . import (
@@ -75,6 +76,8 @@ def generate_program(unit: ast.Unit, options: Options | None = None) -> p.Progra
         out.in_order = order_reason(clause, out)
         program.clauses.append(out)
         _note_destructive(program, clause)
+        for node in walk_nodes(clause):
+            program.warnings += warn_of_characters(node)
     program.speculates = layout.has_speculations
     program.maps = layout.finish_maps(unit.loc)
     program.variable_size = layout.variable_size
