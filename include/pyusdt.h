@@ -160,7 +160,7 @@ void pyusdt_unpublish(void);
 /*
  * Adds probes after pyusdt_publish(): n descriptions of one probe each, which attached sessions may
  * want immediately. Returns the index of the first; they are consecutive. -ENOSPC: the table or the
- * run directory is full. -ENOTCONN: not published. Not for signal handlers.
+ * run directory is full. -ENOTCONN: not published; or why pyusdt_publish() failed. Not for signal handlers.
  */
 int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n);
 

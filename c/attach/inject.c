@@ -200,6 +200,7 @@ int pyusdt_inject(enum pyusdt_injection what, int limit, struct pyusdt_ring_targ
     if (r == 0 && !__atomic_load_n(&exchange->is_done, __ATOMIC_ACQUIRE))
         r = -EINTR;
     target->used = exchange->target.used;
+    target->step = __atomic_load_n(&exchange->target.step, __ATOMIC_SEQ_CST);
     *injected = exchange->injected;
     munmap(exchange, sizeof *exchange);
     return r;

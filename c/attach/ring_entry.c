@@ -210,39 +210,51 @@ static uint64_t entry_address(const struct pyusdt_ring_target *target, const str
 }
 
 /* Its position, or -1. */
-static int32_t find_entry(const struct pyusdt_ring_target *target, const struct ring *ring)
+static int32_t find_entry(const struct pyusdt_ring_target *target, const struct ring *ring,
+                          uint64_t slot)
 {
     uint64_t words[2];
 
     for (int32_t i = ring->first; i != ring->last; i = (i + 1) % (int32_t)ring->n)
         if (pyusdt_memory_read(&target->memory, entry_address(target, ring, i), words,
                                sizeof words) == 0 &&
-            words[0] == target->function && words[1] == target->used)
+            words[0] == target->function && words[1] == slot)
             return i;
     return -1;
 }
 
-/* Or a tracer that was killed has left a text there, which has run to its end. */
-static bool is_free(const struct pyusdt_ring_target *target, const char *bytes)
+/* Or a tracer that was killed has left a text there, which has run to its end or never will run. */
+static bool is_free(const struct pyusdt_ring_target *target, const struct ring *ring,
+                    const char *bytes, uint64_t slot)
 {
     static const char zeros[PYUSDT_SLOT_SIZE];
     char state = bytes[PYUSDT_SLOT_REPORT];
 
-    return memcmp(bytes, zeros, sizeof zeros) == 0 ||
-           (memcmp(bytes, target->text, PYUSDT_SLOT_MARK) == 0 &&
-            (state == PYUSDT_STATE_DONE || state == PYUSDT_STATE_FAILED));
+    if (memcmp(bytes, zeros, sizeof zeros) == 0)
+        return true;
+    if (memcmp(bytes, target->text, PYUSDT_SLOT_MARK) != 0)
+        return false;
+    if (state == PYUSDT_STATE_DONE || state == PYUSDT_STATE_FAILED)
+        return true;
+    return target->takes_abandoned && state == 0 && find_entry(target, ring, slot) < 0;
 }
 
 /* The slot, if it is free; else 0. */
-static uint64_t find_slot(const struct pyusdt_ring_target *target)
+static uint64_t find_slot(const struct pyusdt_ring_target *target, const struct ring *ring)
 {
     static char bytes[PYUSDT_SLOT_SIZE];
     uint64_t slot = target->choice < target->slots ? target->slot[target->choice] : 0;
 
     return slot != 0 && pyusdt_memory_read(&target->memory, slot, bytes, sizeof bytes) == 0 &&
-                   is_free(target, bytes)
+                   is_free(target, ring, bytes, slot)
                ? slot
                : 0;
+}
+
+/* The process may be killed right behind it. */
+static void note_step(struct pyusdt_ring_target *target, enum pyusdt_put_step step)
+{
+    __atomic_store_n(&target->step, step, __ATOMIC_SEQ_CST);
 }
 
 static bool write_text(const struct pyusdt_ring_target *target)
@@ -322,18 +334,21 @@ enum pyusdt_ring_result pyusdt_ring_put(struct pyusdt_ring_target *target,
         return PYUSDT_RING_MISFIT;
     if (between(&ring) > ring.max - SPARE || (uint64_t)between(&ring) + SPARE > ring.n)
         return PYUSDT_RING_FULL;
-    target->used = find_slot(target);
+    target->used = find_slot(target, &ring);
     if (target->used == 0)
         return PYUSDT_RING_NO_SLOT;
     PYUSDT_ATTACH_HOOK(1);
     if (!write_text(target))
         return PYUSDT_RING_FAILED;
+    note_step(target, PYUSDT_STEP_TEXT);
     PYUSDT_ATTACH_HOOK(2);
     if (!write_entry(target, &ring))
         return PYUSDT_RING_FAILED;
     PYUSDT_ATTACH_HOOK(3);
+    note_step(target, PYUSDT_STEP_ENTERING);
     if (!write_int(target, ring.at + layout->ring_last, (ring.last + 1) % (int32_t)ring.n))
         return PYUSDT_RING_FAILED;
+    note_step(target, PYUSDT_STEP_ENTERED);
     PYUSDT_ATTACH_HOOK(4);
     if (counts(target) && !write_int(target, ring.at + layout->ring_todo, ring.todo + 1))
         return PYUSDT_RING_FAILED;
@@ -352,7 +367,7 @@ enum pyusdt_ring_result pyusdt_ring_mend(struct pyusdt_ring_target *target,
 
     if (r != PYUSDT_RING_DONE)
         return r;
-    if (find_entry(target, &ring) < 0)
+    if (find_entry(target, &ring, target->used) < 0)
         return PYUSDT_RING_GONE;
     return mend_count(target, &ring) && set_flags(target, &ring) ? PYUSDT_RING_DONE
                                                                  : PYUSDT_RING_FAILED;
@@ -371,7 +386,7 @@ enum pyusdt_ring_result pyusdt_ring_withdraw(struct pyusdt_ring_target *target,
 
     if (r != PYUSDT_RING_DONE)
         return r;
-    i = find_entry(target, &ring);
+    i = find_entry(target, &ring, target->used);
     if (i < 0)
         return PYUSDT_RING_GONE;
     if ((i + 1) % (int32_t)ring.n == ring.last) {
@@ -402,5 +417,5 @@ int pyusdt_ring_waits(const struct pyusdt_ring_target *target)
         misfit = read_ring(target, &ring);
     if (misfit)
         return -1;
-    return find_entry(target, &ring) >= 0;
+    return find_entry(target, &ring, target->used) >= 0;
 }

@@ -26,6 +26,14 @@ enum {
 /* A report's first byte; 0: the text has not begun. */
 enum { PYUSDT_STATE_BEGUN = '1', PYUSDT_STATE_DONE = '2', PYUSDT_STATE_FAILED = '3' };
 
+/* How far pyusdt_ring_put() has got, for a caller that finds it killed. */
+enum pyusdt_put_step {
+    PYUSDT_STEP_NONE,     /* perhaps a text */
+    PYUSDT_STEP_TEXT,     /* the text is in its slot, and no entry */
+    PYUSDT_STEP_ENTERING, /* perhaps an entry */
+    PYUSDT_STEP_ENTERED,
+};
+
 struct pyusdt_ring_target {
     struct pyusdt_memory memory;
     struct pyusdt_python_layout layout;
@@ -35,8 +43,11 @@ struct pyusdt_ring_target {
     uint32_t slots;
     uint32_t choice; /* the one to take */
     uint32_t size;   /* of the text, without its NUL */
+    bool
+        takes_abandoned; /* also a slot whose text has not begun, if no entry is for it: its tracer was killed */
     char text[PYUSDT_SLOT_REPORT];
     uint64_t used; /* the slot that has the text */
+    enum pyusdt_put_step step;
 };
 
 /* What the interpreter's state contradicts; the name of what does not fit. */

@@ -443,7 +443,7 @@ int pyusdt_publish(const struct pyusdt_probe_desc *table, unsigned n)
     else
         r = close_all_rings() ? pyusdt_target_table_set(table, n) : -EBUSY;
     if (r == 0)
-        r = publish_process();
+        pyusdt_core.publish_error = r = publish_process();
     pyusdt_core_unlock();
     return r;
 }
@@ -454,7 +454,7 @@ int pyusdt_publish_more(const struct pyusdt_probe_desc *table, unsigned n)
     int r;
 
     if (!pyusdt_core.family || first == 0)
-        return -ENOTCONN;
+        return pyusdt_core.publish_error ? pyusdt_core.publish_error : -ENOTCONN;
     if (!atomic_load(&pyusdt_core.family->alive))
         pyusdt_core_publish_child(); /* a forked child's first act */
     if (!pyusdt_core_lock(false))

@@ -144,7 +144,8 @@ struct pyusdt_core {
     struct pyusdt_ctl_header *flight; /* the flight recorder's file; NULL: none */
     /* -errno: why this forked child is not published: control file and words are its parent's */
     int child_error;
-    int flight_error;                 /* -errno: it is wanted, and why it is not there */
+    int publish_error; /* -errno: why the process is not published; 0: it is, or was not tried */
+    int flight_error;  /* -errno: it is wanted, and why it is not there */
     _Atomic uint64_t contended_until; /* no firing waits for the lock before */
     int cancel; /* whether the lock's holder may be cancelled when it has given it back */
     struct pyusdt_slot slot[PYUSDT_MAX_SESSIONS + 1]; /* the last is the flight recorder's */

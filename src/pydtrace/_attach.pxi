@@ -15,6 +15,9 @@ cdef extern from "attach/ring_entry.h" nogil:
         PYUSDT_RING_MISFIT
         PYUSDT_RING_GONE
         PYUSDT_RING_FAILED
+        PYUSDT_STEP_NONE
+        PYUSDT_STEP_TEXT
+        PYUSDT_STEP_ENTERED
 
     ctypedef struct pyusdt_ring_target "struct pyusdt_ring_target":
         pyusdt_memory memory
@@ -25,8 +28,10 @@ cdef extern from "attach/ring_entry.h" nogil:
         uint32_t slots
         uint32_t choice
         uint32_t size
+        bint takes_abandoned
         char text[PYUSDT_SLOT_REPORT]
         uint64_t used
+        int step
 
     const char *const pyusdt_misfit_texts[]
     int pyusdt_ring_waits(const pyusdt_ring_target *target)
@@ -60,7 +65,17 @@ SLOT_SIZE, SLOT_REPORT, SLOT_MARK, MOST_SLOTS = PYUSDT_SLOT_SIZE, PYUSDT_SLOT_RE
 RING_DONE, RING_LOCKED, RING_FULL = PYUSDT_RING_DONE, PYUSDT_RING_LOCKED, PYUSDT_RING_FULL
 RING_NO_SLOT, RING_STARTING = PYUSDT_RING_NO_SLOT, PYUSDT_RING_STARTING
 RING_FINALIZING = PYUSDT_RING_FINALIZING
+STEP_TEXT, STEP_ENTERED = PYUSDT_STEP_TEXT, PYUSDT_STEP_ENTERED
 RING_MISFIT, RING_GONE, RING_FAILED = PYUSDT_RING_MISFIT, PYUSDT_RING_GONE, PYUSDT_RING_FAILED
+
+
+def read_image(pid_t pid):
+    """What tells the program of a process from another that it becomes by exec().  Raises OSError."""
+    cdef pyusdt_image image
+    cdef int code = pyusdt_image_read(pid, &image)
+    if code < 0:
+        raise failure(code, NULL)
+    return (image.start_code, image.start_stack, image.start_brk)
 
 
 cdef class RingEntry:
@@ -107,22 +122,29 @@ cdef class RingEntry:
         return self.target.used
 
     @property
+    def step(self):
+        """How far the last put() has got: STEP_TEXT, STEP_ENTERED, or another number, if that is not known."""
+        return self.target.step
+
+    @property
     def slots(self):
         return [self.target.slot[i] for i in range(self.target.slots)]
 
-    def put(self, int limit, uint32_t slot, bytes text):
-        """The text goes into the slot of this number, if that is free."""
+    def put(self, int limit, uint32_t slot, bytes text, bint takes_abandoned=False):
+        """The text goes into the slot of this number, if that is free.  takes_abandoned: also if a text is there that no entry is
+        for, and that has not begun."""
         if not 0 < len(text) < PYUSDT_SLOT_REPORT or b"\0" in text or slot >= self.target.slots:
             raise ValueError("no such slot, or a text that does not fit into one")
         cdef pyusdt_ring_target target = self.target
-        target.choice, target.used = slot, 0
+        target.choice, target.used, target.step = slot, 0, PYUSDT_STEP_NONE
+        target.takes_abandoned = takes_abandoned
         memset(target.text, 0, sizeof(target.text))
         memcpy(target.text, <const char *>text, len(text))
         target.size = <uint32_t>len(text)
         try:
             return self.change(PYUSDT_INJECT_PUT, limit, &target)
         finally:
-            self.target.used = target.used
+            self.target.used, self.target.step = target.used, target.step
 
     def mend(self, int limit):
         """Sets the flags again, if the entry waits."""

@@ -31,6 +31,8 @@ RING_STARTING: int
 RING_FINALIZING: int
 RING_MISFIT: int
 RING_GONE: int
+STEP_TEXT: int
+STEP_ENTERED: int
 RING_FAILED: int
 LONGEST_SLEEP: int
 MOST_STOPPED: int
@@ -86,9 +88,12 @@ class UserRights:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: object) -> None: ...
 
+def read_image(pid: int) -> tuple[int, int, int]: ...
+
 class RingEntry:
     slot: int
     slots: list[int]
+    step: int
     def __init__(
         self,
         memory: Memory,
@@ -98,7 +103,7 @@ class RingEntry:
         slots: Sequence[int],
     ) -> None: ...
     def put(
-        self, limit: int, slot: int, text: bytes
+        self, limit: int, slot: int, text: bytes, takes_abandoned: bool = False
     ) -> tuple[int, int, str, int, float, tuple[int, str]]: ...
     def mend(self, limit: int) -> tuple[int, int, str, int, float, tuple[int, str]]: ...
     def withdraw(self, limit: int) -> tuple[int, int, str, int, float, tuple[int, str]]: ...

@@ -13,12 +13,17 @@ import time
 
 from pydtrace import _tracer
 from pydtrace.process import maps
-from pydtrace.process.identity import is_alive
+from pydtrace.process.identity import is_alive, read_comm
 from pydtrace.process.proc_status import read_tracer
 from pydtrace.process.proc_threads import read_inner_pid, read_kernel_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_modules import RemoteModules
-from pydtrace.remote_python.remote_python import PythonNotFound, RemotePython, StackReadError
+from pydtrace.remote_python.remote_python import (
+    PythonNotFound,
+    PythonNotRunning,
+    RemotePython,
+    StackReadError,
+)
 from pydtrace.symbols import elf
 
 from . import statement as statements
@@ -33,7 +38,7 @@ from .refusal import (
     make_stop_refusal,
 )
 from .statement import Statement
-from .text_slots import find_slots, sort_free
+from .text_slots import find_abandoned, find_slots, sort_free
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +52,7 @@ _LIMIT_TRIES, _STOP_LIMITS = (
     (10, 30, 100),
 )  # ms in which all threads have to stop, by the number of the try
 _POLL, _FIRST_MEND, _MEND = 0.005, 0.05, 0.5  # s
+_BECOMING = 0.3  # s, for which a process that has just become a Python is waited for
 _RUNNING = 2.0  # s, for which what has left the ring and not reported yet is waited for
 
 
@@ -56,12 +62,7 @@ class Target:
     def __init__(self, pid: int) -> None:
         check_state(pid)
         self.pid = pid
-        try:
-            self.python = RemotePython(pid)
-        except PythonNotFound as error:
-            raise NoPython(str(error)) from None
-        except StackReadError as error:
-            raise NotAttached(str(error)) from None
+        self.python = _find_python(pid)
         self.minor = int(self.python.layout["minor"])
         if self.minor < OLDEST:
             raise NotAttached(
@@ -124,14 +125,9 @@ class Target:
         """Before 3.11 the version is in no variable of C. Names of files have it, and the interpreter's memory confirms it."""
         if self.minor > OLDEST:
             return
-        python = self.python
-        try:
-            codes = CodeObjects(python)
-            main = python.read_word(python.runtime + python.layout["runtime_main"])
-            version = RemoteModules(python, codes).find_member(main, "sys", "version")
-            text = codes.read_text(version) if version else ""
-        except (OSError, LookupError):
-            text = ""
+        end = time.monotonic() + _BECOMING
+        while not (text := _read_version(self.python)) and time.monotonic() < end:
+            time.sleep(_POLL)  # it has just started
         if not text.startswith(f"3.{self.minor}."):
             raise NotAttached(
                 f"process {self.pid}: its files say CPython 3.{self.minor}, its memory does not"
@@ -142,18 +138,18 @@ class Target:
     def run(self, statement: Statement, timeout: float) -> None:
         """Returns once the statement is done.  timeout: seconds for which the process may take to begin, and then again to end."""
         with _open_memory(self.pid) as memory:
-            self._put(statement, timeout)
+            self._put(statement, timeout, memory)
             try:
                 self._await_begin(timeout)
                 self._await_end(timeout)
             finally:
                 self._clear_slot(memory)
 
-    def _make_texts(self, statement: Statement) -> list[tuple[int, bytes]]:
-        """For each free slot: its number, the text."""
+    def _make_texts(self, statement: Statement, free: list[int]) -> list[tuple[int, bytes]]:
+        """For each of these slots: its number, the text."""
         texts = []
         slots = self.entry.slots
-        for slot in sort_free(self.python, slots):
+        for slot in free:
             try:
                 texts.append((slots.index(slot), statement.make_text(self.inner_pid, slot)))
             except ValueError:
@@ -162,8 +158,13 @@ class Target:
                 ) from None
         return texts
 
-    def _put(self, statement: Statement, timeout: float) -> None:
-        texts = self._make_texts(statement)
+    def _put(self, statement: Statement, timeout: float, memory: int) -> None:
+        """memory: a descriptor of the process's, or -1."""
+        takes_abandoned = False
+        texts = self._make_texts(statement, sort_free(self.python, self.entry.slots))
+        if not texts:
+            takes_abandoned = True
+            texts = self._make_texts(statement, find_abandoned(self.python, self.entry.slots))
         if not texts:
             self._read_memory(self.entry.slots[0], 1)
             raise self._make_ring_refusal(_tracer.RING_NO_SLOT, "")
@@ -173,7 +174,9 @@ class Target:
         while tries < _PUT_TRIES:
             limit = _STOP_LIMITS[min(tries // _LIMIT_TRIES, len(_STOP_LIMITS) - 1)]
             for number, text in texts:
-                error, result, misfit = self._change("put", number, text, limit=limit)
+                error, result, misfit = self._change(
+                    "put", number, text, takes_abandoned, limit=limit
+                )
                 if error or result != _tracer.RING_NO_SLOT:
                     break
             if not error and result == _tracer.RING_STARTING and time.monotonic() < end:
@@ -185,7 +188,10 @@ class Target:
             if error == errno.EINTR:
                 if self._was_put():
                     return
-                texts = [each for each in texts if self.entry.slots[each[0]] != self.entry.slot]
+                if self.entry.step == _tracer.STEP_TEXT:
+                    _write_zeros(memory, self.entry.slot)
+                else:
+                    texts = [each for each in texts if self.entry.slots[each[0]] != self.entry.slot]
                 error = errno.EAGAIN
             if error == errno.EBUSY and (
                 is_traced_by_pyusdt(self.pid) or not read_tracer(self.pid)
@@ -200,10 +206,13 @@ class Target:
         raise make_stop_refusal(self.pid, error) if error else self._make_ring_refusal(result, "")
 
     def _was_put(self) -> bool:
-        """After the kernel has killed the child: whether it had got so far."""
-        time.sleep(_FIRST_MEND)
-        if not self.entry.slot:
+        """After the kernel has killed the child: whether it had got so far.  If it had, the flags may be missing: _await_begin()
+        sets them."""
+        if self.entry.step == _tracer.STEP_ENTERED:
+            return True
+        if self.entry.step == _tracer.STEP_TEXT or not self.entry.slot:
             return False
+        time.sleep(_FIRST_MEND)
         error, result, _ = self._change("mend")
         return (not error and result == _tracer.RING_DONE) or (
             self._read_report()[0] != statements.WAITS
@@ -334,11 +343,41 @@ class Target:
 
     def _clear_slot(self, memory: int) -> None:
         """Nothing is left there, once the text was run.  The kernel has written the page, so it is the process's own."""
-        try:
+        with contextlib.suppress(NotAttached):
             if self._read_report()[0] in (statements.DONE, statements.FAILED):
-                os.pwrite(memory, bytes(_tracer.SLOT_SIZE), self.entry.slot)
-        except (NotAttached, OSError):
-            pass
+                _write_zeros(memory, self.entry.slot)
+
+
+def _find_python(pid: int) -> RemotePython:
+    """NotAttached.  A process that has just become a Python is waited for."""
+    end = time.monotonic() + _BECOMING
+    while True:
+        try:
+            return RemotePython(pid)
+        except (PythonNotFound, PythonNotRunning) as error:
+            is_python = isinstance(error, PythonNotRunning) or read_comm(pid).startswith("python")
+            if not is_python or time.monotonic() > end:
+                kind = NoPython if isinstance(error, PythonNotFound) else NotAttached
+                raise kind(str(error)) from None
+        except StackReadError as error:
+            raise NotAttached(str(error)) from None
+        time.sleep(_POLL)
+
+
+def _read_version(python: RemotePython) -> str:
+    """sys.version, or ""."""
+    try:
+        codes = CodeObjects(python)
+        main = python.read_word(python.runtime + python.layout["runtime_main"])
+        version = RemoteModules(python, codes).find_member(main, "sys", "version")
+        return codes.read_text(version) if version else ""
+    except (OSError, LookupError):
+        return ""
+
+
+def _write_zeros(memory: int, slot: int) -> None:
+    with contextlib.suppress(OSError):
+        os.pwrite(memory, bytes(_tracer.SLOT_SIZE), slot)
 
 
 @contextlib.contextmanager

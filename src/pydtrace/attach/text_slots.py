@@ -2,7 +2,7 @@
 
 - A page is mapped as a whole, so the memory is there. No variable of the file is in it.
 - ld.so's are never taken: its own allocator uses them. musl gives all of them to malloc(), so there are none.
-- c/attach/ takes a slot only while all threads stand still, and only if every byte is 0, or a text there has run.
+- c/attach/ takes a slot only while all threads stand still, and only if every byte is 0, or a text there has run or never will.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import time
 
 from pydtrace import _tracer
 from pydtrace.process import maps
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _FILES = 64  # whose ends are looked at
 _ALIGN = 64
+_BEGINS = 2.0  # s, in which a text begins that has left the ring
 _FIRST = ("libpython", "python", "libm.so", "libm-", "libc.so", "libc-")  # which are there in most
 
 
@@ -97,17 +99,46 @@ def _slots_of_file(pid: int, mapping: maps.Mapping) -> list[int]:
 def sort_free(python: RemotePython, addresses: Sequence[int]) -> list[int]:
     """Those that a text can be put into: first the empty ones, then those with a text that has run, whose tracer was killed. A tracer that
     lives empties its own."""
-    contents = {}
-    for address in addresses:
-        with contextlib.suppress(OSError):
-            contents[address] = python.memory.read(address, _tracer.SLOT_SIZE)
+    contents = _read_slots(python, addresses)
     empty = [address for address, content in contents.items() if not any(content)]
     return empty + [address for address, content in contents.items() if has_ended_text(content)]
 
 
+def find_abandoned(python: RemotePython, addresses: Sequence[int]) -> list[int]:
+    """Those with a text that does not begin in this time, as its tracer was killed before there was an entry for it. c/attach/
+    takes none that has one."""
+    before = _read_waiting(python, addresses)
+    if not before:
+        return []
+    time.sleep(_BEGINS)
+    after = _read_waiting(python, addresses)
+    return [address for address in before if before[address] == after.get(address)]
+
+
+def _read_waiting(python: RemotePython, addresses: Sequence[int]) -> dict[int, bytes]:
+    contents = _read_slots(python, addresses)
+    return {
+        address: content
+        for address, content in contents.items()
+        if _has_text(content, (statement.WAITS,))
+    }
+
+
+def _read_slots(python: RemotePython, addresses: Sequence[int]) -> dict[int, bytes]:
+    contents = {}
+    for address in addresses:
+        with contextlib.suppress(OSError):
+            contents[address] = python.memory.read(address, _tracer.SLOT_SIZE)
+    return contents
+
+
 def has_ended_text(content: bytes) -> bool:
+    return _has_text(content, (statement.DONE, statement.FAILED))
+
+
+def _has_text(content: bytes, states: tuple[bytes, ...]) -> bool:
     mark, state = content[: _tracer.SLOT_MARK], content[_tracer.SLOT_REPORT :][:1]
-    return mark == statement.MARK and state in (statement.DONE, statement.FAILED)
+    return mark == statement.MARK and state in states
 
 
 def _writable_ranges(pid: int) -> list[tuple[int, int]]:

@@ -63,6 +63,10 @@ class PythonNotFound(StackReadError):
     """There is no Python in the process."""
 
 
+class PythonNotRunning(StackReadError):
+    """It has not started yet, or has ended."""
+
+
 def make_read_error(pid: int, error: OSError) -> StackReadError:
     """StackReadError for an OSError of a process."""
     if error.errno in (errno.ESRCH, errno.ENOENT):
@@ -154,7 +158,7 @@ class RemotePython:
         if not self.memory.is_same_process():
             raise StackReadError(f"process {self.pid} has ended")
         if not head:
-            raise StackReadError(
+            raise PythonNotRunning(
                 f"process {self.pid}: its Python has not started yet, or has ended"
             )
 

@@ -9,9 +9,12 @@ An Erlang node gets its application (pydtrace.attach.beam_attach).
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import time
 
+from pydtrace import _tracer
 from pydtrace.attach.beam_attach import (
     BeamOptions,
     attach_beam,
@@ -21,7 +24,7 @@ from pydtrace.attach.beam_attach import (
 )
 from pydtrace.attach.beam_process import is_beam
 from pydtrace.attach.placed_copy import can_read, place_copy, remove_stale_copies
-from pydtrace.attach.refusal import NoPython, NotAttached, PathTooLong
+from pydtrace.attach.refusal import NoPython, NotAttached, PathTooLong, make_stop_refusal
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
 from pydtrace.engine.embedded.young_processes import has_provider, has_python_provider
@@ -43,6 +46,7 @@ BEGIN_TIMEOUT = 5.0  # seconds
 UNUSED_TIMEOUT = (
     60.0  # s without a tracer after which a provider that --attach brought in leaves by itself
 )
+_SEEN, _POLL = 1.0, 0.02  # s, in which what a process has published is found
 _ATTACHMENT = "pyusdt.vm.attachment"
 _IMPORTED_BEFORE = "has already been imported"  # Cython's words
 _LOADER = os.path.join(START, "enter_process.py")
@@ -79,19 +83,24 @@ def attach_provider(
         except NotAttached:
             if not has_python_provider(pid):  # it cannot report where it has no /proc
                 raise
-        if not has_python_provider(pid):
-            raise NotAttached(
-                f"process {pid} has loaded pyusdt, but has no provider python: it can make no file in /dev/shm or /tmp"
-            )
+        _require_provider(pid, "python")
     return True
+
+
+def _require_provider(pid: int, name: str) -> None:
+    """NotAttached, if it is not seen in this time."""
+    end = time.monotonic() + _SEEN
+    while not has_provider(pid, name):
+        if time.monotonic() > end:
+            raise NotAttached(
+                f"process {pid} has loaded pyusdt, but has no provider {name}: it can make no file in /dev/shm or /tmp"
+            )
+        time.sleep(_POLL)
 
 
 def _attach_beam(pid: int, timeout: float, temporary: bool, options: BeamOptions | None) -> bool:
     changed = attach_beam(pid, timeout, temporary, options)
-    if not has_provider(pid, "erlang"):
-        raise NotAttached(
-            f"process {pid} has loaded pyusdt, but has no provider erlang: it can make no file in /dev/shm or /tmp"
-        )
+    _require_provider(pid, "erlang")
     return changed
 
 
@@ -140,16 +149,27 @@ def has_attachment(pid: int, python: RemotePython | None = None) -> bool:
 
 @contextlib.contextmanager
 def _watching(pid: int, timeout: float) -> Iterator[None]:
-    """NotAttached about a process that ends meanwhile says so: its memory and files look like anything by then."""
+    """NotAttached about a process that ends meanwhile, or becomes another program, says so: its memory and files look like anything by
+    then."""
     reason = f"pyusdt: process {pid} does not let its memory or its files be read: gave up"
-    was_there = is_alive(pid)
+    was_there, program = is_alive(pid), _read_program(pid)
     with watchdog(reason, 2 * timeout + TIMEOUT):
         try:
             yield
         except NotAttached:
             if was_there and has_ended_or_ends(pid):
                 raise NotAttached(f"process {pid} has ended") from None
+            if was_there and _read_program(pid) != program:
+                raise make_stop_refusal(pid, errno.ESTALE) from None
             raise
+
+
+def _read_program(pid: int) -> tuple[int, int, int] | None:
+    """None: it has ended."""
+    try:
+        return _tracer.read_image(pid)
+    except OSError:
+        return None
 
 
 def _find_core(target: Target) -> str:
