@@ -37,7 +37,7 @@ class Printa(Action):
     name, prototype, doc = (
         "printa",
         "void(@, ...)",
-        "aggregations, by a format or in the default one",
+        "prints aggregations, in a given format or in the default format",
     )
     takes_text = True
 
@@ -106,7 +106,7 @@ class _AggregationAction(Action):
 
 
 class Clear(_AggregationAction):
-    name, prototype, doc = "clear", "void(@)", "an aggregation's values become zero"
+    name, prototype, doc = "clear", "void(@)", "sets an aggregation's values to zero"
     tag = "D_CLEAR_AGGARG"
     is_done_by_dtrace = True
 
@@ -118,7 +118,7 @@ class Trunc(_AggregationAction):
     name, prototype, doc = (
         "trunc",
         "void(@, [int64_t])",
-        "an aggregation loses its elements, or all but n of them",
+        "removes all keys of an aggregation, or keeps only the n greatest",
     )
     tag = "D_TRUNC_AGGARG"
     record_type = t.INT64
@@ -135,7 +135,7 @@ class Normalize(_AggregationAction):
     name, prototype, doc = (
         "normalize",
         "void(@, uint64_t)",
-        "an aggregation's values are printed divided by a number",
+        "divides an aggregation's values by a number when they are printed",
     )
     tag = "D_NORMALIZE_AGGARG"
 
@@ -150,7 +150,7 @@ class Normalize(_AggregationAction):
 
 
 class Denormalize(_AggregationAction):
-    name, prototype, doc = "denormalize", "void(@)", "undo normalize()"
+    name, prototype, doc = "denormalize", "void(@)", "undoes normalize()"
     tag = "D_NORMALIZE_AGGARG"
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:

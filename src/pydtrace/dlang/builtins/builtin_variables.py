@@ -69,14 +69,20 @@ _rows = [
     ),
     VariableRow("pid", t.PID_T, p.STATE_PID, 4, "process id of the firing process", is_fixed=True),
     VariableRow(
-        "ppid", t.PID_T, p.STATE_PPID, 4, "process id of its parent", uses="ppid", is_fixed=True
+        "ppid",
+        t.PID_T,
+        p.STATE_PPID,
+        4,
+        "process id of the firing process's parent",
+        uses="ppid",
+        is_fixed=True,
     ),
     VariableRow(
         "errno",
         t.INT,
         p.STATE_ERRNO,
         4,
-        "the error of a system call that failed, at its return; else 0",
+        "the error number of a failed system call, at its return; else 0",
         uses="errno",
     ),
     VariableRow(
@@ -167,7 +173,7 @@ ARGUMENT_ROWS = [  # of args[]; the language has names for the first ten
         t.INT64,
         p.STATE_ARGS + 8 * i,
         8,
-        f"argument {i} of the probe, 0 where it has none",
+        f"argument {i} of the probe, 0 if it has none",
         argument_index=i,
     )
     for i in range(ARGUMENTS)
@@ -180,7 +186,7 @@ _rows += [
         t.TYPEDEFS["uint_t"],
         0,
         4,
-        "a number for the clause",
+        "a number that identifies the clause",
         constant=lambda index: index + 1,
     ),
     VariableRow(
@@ -188,7 +194,7 @@ _rows += [
         t.TYPEDEFS["uint_t"],
         0,
         4,
-        "interrupt level: 0, since no interrupt is traced",
+        "interrupt level; always 0, because no interrupt is traced",
         constant=lambda _: 0,
     ),
 ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Exit(Action):
-    name, prototype, doc = "exit", "void(int)", "end the tracing with an exit status"
+    name, prototype, doc = "exit", "void(int)", "ends the tracing with an exit status"
     record_type = t.INT
     ends_tracing = True
 
@@ -37,7 +37,7 @@ class Setopt(Action):
     name, prototype, doc = (
         "setopt",
         "void(const char *, [const char *])",
-        "set an option while tracing",
+        "sets an option while tracing",
     )
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
@@ -46,14 +46,14 @@ class Setopt(Action):
 
 
 class Ftruncate(Action):
-    name, prototype, doc = "ftruncate", "void()", "the output file becomes empty"
+    name, prototype, doc = "ftruncate", "void()", "empties the output file"
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
         run.sink.truncate()
 
 
 class Raise(Action):
-    name, prototype, doc = "raise", "void(int)", "send a signal to the firing process"
+    name, prototype, doc = "raise", "void(int)", "sends a signal to the firing process"
     record_type = t.INT
     is_destructive = True
 
@@ -62,7 +62,7 @@ class Raise(Action):
 
 
 class Stop(Action):
-    name, prototype, doc = "stop", "void()", "stop the firing process, until it gets SIGCONT"
+    name, prototype, doc = "stop", "void()", "stops the firing process until it gets SIGCONT"
     is_destructive = True
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:

@@ -91,7 +91,7 @@ ROWS = [
         "copyout",
         "void(void *, uintptr_t, size_t)",
         emit_copyout,
-        "writes bytes of the program's to an address of the firing process",
+        "writes bytes of the D script to an address of the firing process",
         is_destructive=True,
         make_room=reserve_heap,
         uses=p.WRITES,

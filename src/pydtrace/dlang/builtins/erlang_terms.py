@@ -80,7 +80,7 @@ ROWS = [
         "term",
         "string(uintptr_t, ...)",
         emit_term,
-        "an Erlang term as text, or the part that further arguments lead to",
+        "an Erlang term as text; further arguments select a part of the term",
         is_nullable=True,
         read_limit=lambda call, strsize: p.STRING_LIMIT,
     ),

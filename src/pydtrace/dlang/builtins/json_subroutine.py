@@ -50,7 +50,7 @@ ROWS = [
         "json",
         "string(const char *, const char *)",
         emit_json,
-        "the value in a JSON text that a path leads to, or NULL",
+        "the value at a path in a JSON text, or NULL",
         is_nullable=True,
     ),
 ]

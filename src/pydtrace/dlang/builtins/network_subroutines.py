@@ -155,7 +155,10 @@ ROWS = [
         check_arguments=_require_constant,
     ),
     SubroutineRow(
-        "inet_ntop", "string(int, void *)", emit_inet_ntop, "an address of a family as text"
+        "inet_ntop",
+        "string(int, void *)",
+        emit_inet_ntop,
+        "a network address as text; the first argument is the address family",
     ),
     SubroutineRow("link_ntop", "string(int, void *)", emit_link_ntop, "a hardware address as text"),
 ]

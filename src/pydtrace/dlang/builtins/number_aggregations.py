@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Count(Aggregating):
-    name, prototype, doc = "count", "void()", "number of times it was called"
+    name, prototype, doc = "count", "void()", "number of calls of count()"
     value_count, size = 0, 1
     is_total = has_agghist = has_bulk_code = True
     metric_type = "counter"

@@ -32,7 +32,7 @@ class Percentiles(Distribution):
     name, prototype, doc = (
         "percentiles",
         "void(@, ...)",
-        "p50, p90, p99, p99.9 to 1 %, and the greatest value",
+        "p50, p90, p99, p99.9 with 1 % error; exact maximum",
     )
     is_extension, is_split, header_words, metric_type = True, True, 2, "summary"
     shown_percentiles = (("p50", 50), ("p90", 90), ("p99", 99), ("p99.9", 99.9), ("max", 100))

@@ -59,7 +59,7 @@ class FormatAction(Action):
 
 
 class Printf(FormatAction):
-    name, prototype, doc = "printf", "void(string, ...)", "formatted output"
+    name, prototype, doc = "printf", "void(string, ...)", "prints values in a given format"
     takes_floats = is_value = True
     printed_by = PRINTS_FORMAT
 
@@ -69,7 +69,7 @@ class Printf(FormatAction):
 
 
 class System(FormatAction):
-    name, prototype, doc = "system", "void(@, ...)", "run a command of the shell"
+    name, prototype, doc = "system", "void(@, ...)", "runs a command of the shell"
     is_destructive = True
 
     def perform(self, run: Any, action: program.Action, record: bytes) -> None:
@@ -77,7 +77,7 @@ class System(FormatAction):
 
 
 class Freopen(FormatAction):
-    name, prototype, doc = "freopen", "void(@, ...)", "what follows is printed to another file"
+    name, prototype, doc = "freopen", "void(@, ...)", "sends all later output to another file"
     is_destructive = True
 
     def check(self, call: ast.Call) -> None:

@@ -54,7 +54,7 @@ ROWS = [
         "progenyof",
         "int(pid_t)",
         emit_progenyof,
-        "1 where the firing process is the one with that id, or comes from it",
+        "1 if the process with the given id is the firing process or its ancestor",
         uses="ancestors",
     ),
     SubroutineRow(

@@ -65,7 +65,7 @@ def _emit_state_address(g: Emitter, reg: int, number: int) -> None:
 
 
 class Speculate(Action):
-    name, prototype, doc = "speculate", "void(int)", "what the clause records is held back"
+    name, prototype, doc = "speculate", "void(int)", "pydtrace holds back the output of the clause"
     has_record = False
     speculates = True
 
@@ -100,7 +100,7 @@ def _emit_speculate(g: Emitter, call: Call, record: int) -> None:
 
 
 class Commit(Action):
-    name, prototype, doc = "commit", "void(int)", "what a speculation holds back is released"
+    name, prototype, doc = "commit", "void(int)", "prints the output that a speculation holds back"
     has_record = False
 
     def check_order(self, order: ActionOrder, call: Call) -> None:
@@ -113,7 +113,7 @@ class Commit(Action):
 
 
 class Discard(Action):
-    name, prototype, doc = "discard", "void(int)", "what a speculation holds back is forgotten"
+    name, prototype, doc = "discard", "void(int)", "drops the output that a speculation holds back"
     has_record = False
 
     def check_order(self, order: ActionOrder, call: Call) -> None:
@@ -142,7 +142,10 @@ def _emit_settle(g: Emitter, call: Call, is_commit: bool) -> None:
 
 SUBROUTINES = [
     SubroutineRow(
-        "speculation", "int()", emit_speculation, "a speculation's number, 0 where none is free"
+        "speculation",
+        "int()",
+        emit_speculation,
+        "the number of a new speculation, or 0 if none is free",
     )
 ]
 ROWS = [Speculate(), Commit(), Discard()]

@@ -145,7 +145,7 @@ ROWS = [
     StackAction(
         "jstack",
         "stack([uint32_t], [uint32_t])",
-        "the same, only with functions of Python and Erlang",
+        "the stack of the firing thread, with functions of Python and Erlang only",
         LANGUAGE,
         ("jstackframes", 50),
         "D_USTACK_FRAMES",
@@ -157,18 +157,18 @@ ROWS = [
         False,
         t.Naming(distance=True, by_symbol=True),
     ),
-    SymbolAction("func", "the name of the kernel's function at an address", False, _FUNCTION),
-    SymbolAction("mod", "the kernel's module that an address lies in", False, _MODULE),
+    SymbolAction("func", "the name of the function of the kernel at an address", False, _FUNCTION),
+    SymbolAction("mod", "the module of the kernel that contains an address", False, _MODULE),
     SymbolAction("usym", "the name of an address of the firing process", True, _FUNCTION),
     SymbolAction(
         "ufunc", "the name of the function at an address of the firing process", True, _FUNCTION
     ),
     SymbolAction(
-        "umod", "the file that an address of the firing process was mapped from", True, _MODULE
+        "umod", "the mapped file that contains an address of the firing process", True, _MODULE
     ),
     SymbolAction(
         "uaddr",
-        "the name of an address of the firing process, and the distance to it",
+        "the name of an address of the firing process, and the offset from that name",
         True,
         t.SYMBOL_AND_OFFSET,
     ),

@@ -382,33 +382,33 @@ ROWS = [
         "index",
         "int(const char *, const char *, [int])",
         emit_index,
-        "where a string first occurs in another one, or -1",
+        "the position at which a string contains another string first, or -1",
     ),
     SubroutineRow(
         "rindex",
         "int(const char *, const char *, [int])",
         emit_rindex,
-        "where a string last occurs in another one, or -1",
+        "the position at which a string contains another string last, or -1",
     ),
     SubroutineRow(
         "strstr",
         "string(const char *, const char *)",
         emit_strstr,
-        "a string from the first occurrence of another one on, or NULL",
+        "the rest of a string, from the first occurrence of another string, or NULL",
         is_nullable=True,
     ),
     SubroutineRow(
         "strchr",
         "string(const char *, char)",
         _make_char_emitter(False),
-        "a string from the first occurrence of a character on, or NULL",
+        "the rest of a string, from the first occurrence of a character, or NULL",
         is_nullable=True,
     ),
     SubroutineRow(
         "strrchr",
         "string(const char *, char)",
         _make_char_emitter(True),
-        "a string from the last occurrence of a character on, or NULL",
+        "the rest of a string, from the last occurrence of a character, or NULL",
         is_nullable=True,
     ),
     SubroutineRow(
@@ -424,7 +424,7 @@ ROWS = [
         "strjoin",
         "string(const char *, const char *)",
         emit_strjoin,
-        "two strings, one behind the other",
+        "the first string followed by the second",
     ),
     SubroutineRow(
         "tolower", "string(const char *)", _make_case_emitter("A"), "a string in small letters"
@@ -443,7 +443,7 @@ ROWS = [
         "strtoll",
         "int64_t(const char *, [int])",
         emit_strtoll,
-        "the integer that a string begins with",
+        "the integer at the beginning of a string",
     ),
     SubroutineRow(
         "htons",

@@ -23,7 +23,7 @@ _TRACEMEM_MAX = 16384  # bytes
 
 
 class Trace(Action):
-    name, prototype, doc = "trace", "void(@)", "a value in its default format"
+    name, prototype, doc = "trace", "void(@)", "prints a value in its default format"
     is_value = may_be_shown = True
     usage = 'trace() takes one value; printf("…", …) takes a format'
     printed_by = PRINTS_VALUE
@@ -48,7 +48,11 @@ class Trace(Action):
 class TraceMem(Action):
     """tracemem(address, size[, bytes to show]): what is recorded is an array of bytes there, and their number."""
 
-    name, prototype, doc = "tracemem", "void(@, size_t, [size_t])", "bytes of memory, as a table"
+    name, prototype, doc = (
+        "tracemem",
+        "void(@, size_t, [size_t])",
+        "prints bytes of memory as a table",
+    )
     is_value = is_shown_by_dtrace = True
     dtrace_value_count = 1
 
@@ -85,7 +89,7 @@ class Print(Action):
     name, prototype, doc = (
         "print",
         "void(@)",
-        "what a pointer points to, with its types and members",
+        "prints the value at a pointer, with its types and members",
     )
     is_value = in_memory = may_be_shown = True
 

@@ -5,8 +5,8 @@ The compiler's hints and docs/reference/language.md come from these tables.
 """
 
 _KERNEL_DATA = "it looks into the kernel's data, and the kernel is not traced"
-_REGISTERS = "the kernel's registers are not recorded; uregs[] has the thread's in user mode"
-_NAME_ONLY = 'dtrace 2.0 knows no more than the name: "not implemented"'
+_REGISTERS = "the kernel's registers are not recorded; use uregs[] for user mode"
+_NAME_ONLY = 'dtrace 2.0 accepts the name and then refuses it as "not implemented"'
 
 # Variables and functions of dtrace 2.0 without a row: the reason.
 UNSUPPORTED = {
@@ -49,47 +49,55 @@ PROTOTYPES = {
 }
 
 # Variables that work without a row: what they are, in the embedded engine, in the kernel engine.
-_KERNEL_ONLY = ("no: it is the kernel's", "works")  # dlang/front/kernel_types.py
+_KERNEL_ONLY = (
+    "no: this structure is in the kernel's memory",
+    "works",
+)  # dlang/front/kernel_types.py
 _EVERYWHERE = ("works", "works")  # dlang/front/cpu_types.py
 DECLARED_VARIABLES = {
     "args": ("the probe's arguments, of the types that its provider declares", *_EVERYWHERE),
-    **dict.fromkeys(("cwd", "root"), ("`<unknown>`, as in dtrace 2.0", *_EVERYWHERE)),
+    "cwd": ("current directory; always the text `<unknown>`, as in dtrace 2.0", *_EVERYWHERE),
+    "root": ("root directory; always the text `<unknown>`, as in dtrace 2.0", *_EVERYWHERE),
     "uregs": (
         "a register of the thread in user mode, as `uregs[R_RIP]` (only x86-64)",
         "no: an event carries arguments, not registers",
         "works",
     ),
     "curthread": ("the firing thread, a `struct task_struct *`", *_KERNEL_ONLY),
-    "curpsinfo": ("its process, a `psinfo_t *`", *_KERNEL_ONLY),
-    "curlwpsinfo": ("the same thread, a `lwpsinfo_t *`", *_KERNEL_ONLY),
+    "curpsinfo": ("the process of the firing thread, a `psinfo_t *`", *_KERNEL_ONLY),
+    "curlwpsinfo": ("the firing thread, a `lwpsinfo_t *`", *_KERNEL_ONLY),
     "curcpu": ("the CPU that the probe fired on, a `cpuinfo_t *`", *_EVERYWHERE),
-    "chip": ("its package", *_EVERYWHERE),
-    "lgrp": ("its locality group: 0, as in dtrace 2.0", *_EVERYWHERE),
-    "pset": ("its processor set: 0, as in dtrace 2.0", *_EVERYWHERE),
+    "chip": ("number of the processor package (socket) that has the CPU", *_EVERYWHERE),
+    "lgrp": ("locality group of the CPU; always 0, as in dtrace 2.0", *_EVERYWHERE),
+    "pset": ("processor set of the CPU; always 0, as in dtrace 2.0", *_EVERYWHERE),
 }
 
 # Names with a row whose meaning differs in an engine: (embedded, kernel).
-_READ_LATER = "reads what the event captured of it; another address is a fault"
-_LANGUAGES = "functions of Python and Erlang"
+_READ_LATER = "reads only memory that the event captured; any other address is a run-time error"
 _NATIVES = "native frames, and functions of Python and Erlang"
-_NO_KERNEL_STACK = "no frames"
+_NO_KERNEL_STACK = "0 or empty: an event has no frames of the kernel"
 _WRITES = "works under `-w`, if the kernel has `bpf_probe_write_user`; not in BEGIN, END and ticks"
-_LATER = "when the record is printed, which is after the firing"
+_LATER = "runs when pydtrace prints the record, which is after the firing"
 ENGINE_NOTES = {
     **dict.fromkeys(("copyin", "copyinto", "copyinstr"), (_READ_LATER, "works")),
     **dict.fromkeys(("copyout", "copyoutstr"), ("no: an event is read after its firing", _WRITES)),
     "cleanpath": ("works", "no: no helper of the kernel cleans paths"),
-    "progenyof": ("as it was when the process registered; 16 generations", "works; 16 generations"),
+    "progenyof": (
+        "works with the ancestors at the process's registration, at most 16 generations",
+        "works; at most 16 generations",
+    ),
     "json": ("works", "no: no helper of the kernel reads JSON"),
     "term": (_READ_LATER, "no: no helper of the kernel reads terms"),
-    "jstack": (_LANGUAGES, "works"),
-    **dict.fromkeys(("ustack", "ucaller", "ustackdepth"), (_NATIVES, "works")),
+    "ustack": (f"prints {_NATIVES}", "works"),
+    "ustackdepth": (f"counts {_NATIVES}", "works"),
+    "ucaller": ("works; a function of Python or Erlang is a number, not an address", "works"),
     **dict.fromkeys(("stack", "caller", "stackdepth"), (_NO_KERNEL_STACK, "works")),
     "errno": ("0: no system call is traced", "works"),
-    "execargs": ("no: the event does not carry it", "works"),
-    "ppid": ("as it was when the process registered", "works"),
+    "execargs": ("no: an event does not carry the arguments", "works"),
+    "ppid": ("works with the parent at the process's registration", "works"),
     **dict.fromkeys(("raise", "stop"), (_LATER, _LATER)),
     **dict.fromkeys(
-        ("uid", "gid", "execname"), ("as it was when the process was first seen", "works")
+        ("uid", "gid", "execname"),
+        ("works with the value from when pydtrace first saw the process", "works"),
     ),
 }

@@ -2,4 +2,4 @@ dtrace: failed to compile script err.D_UNSUPPORTED.variable.d: [D_UNSUPPORTED] l
 err.D_UNSUPPORTED.variable.d:1:15: [D_UNSUPPORTED]
     BEGIN { trace(vtimestamp); }
                   ^^^^^^^^^^
-hint: dtrace 2.0 knows no more than the name: "not implemented"
+hint: dtrace 2.0 accepts the name and then refuses it as "not implemented"
