@@ -2,6 +2,7 @@
 
 - ADVICE: a sentence for each tag of compile_errors.TAGS, in the imperative.
 - EXAMPLES: a program for each tag without a case in tests/dlang/cases/err, or with one that shows it better.
+- FUNCTIONS: tags that depend on a function of the traced process: the words, the function's module, name, variables.
 - PROBES, ARGUMENTS: tags that depend on the traced process, or on the command's arguments: the words behind `pydtrace -n`.
 """
 
@@ -10,6 +11,7 @@ ADVICE = {
     "D_PATH_PROBE": "Use the path at a probe that has it: [values](../howto/values.md) has the table.",
     "D_PATH_SECRET": "Read another value, or allow it with `-x secrets`.",
     "D_PATH_WRITE": "Read the value into a variable of the script, and change that variable.",
+    "D_PATH_NAME": "Use a name of the list; `pydtrace -lv` shows the variables of a running program's functions.",
     "D_PATH_MANY": "Remove a path: each counts once for each type that it has.",
     "D_UNSUPPORTED": "Write the script without this part; [language](language.md) lists what is missing and why.",
     "D_PRINT_SIZE": "Define the struct with its members, or print a member.",
@@ -234,6 +236,14 @@ PROBES = {
         ["pyusdt$target:::user_trace-i4s3 { }", "-p", "1234"],
         "did you mean pyusdt$target:::user_trace-i4s4?",
         None,
+    ),
+}
+FUNCTIONS = {
+    "D_PATH_NAME": (
+        ["python$target:shop:checkout:function-entry /local.nubmer > 3/ { }", "-p", "1234"],
+        "shop",
+        "checkout",
+        ["cart", "number", "total"],
     ),
 }
 ARGUMENTS = {

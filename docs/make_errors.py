@@ -77,6 +77,22 @@ def probe_error(text, hint, size):
     return unmatched_error(description, hint, {description: size})
 
 
+def function_error(text, module, name, variables):
+    """The CompileError of a program about a function of process 1234."""
+    from pydtrace.dlang.compile import Compiler
+    from pydtrace.dlang.compile_errors import CompileError
+    from pydtrace.remote_python.module_functions import ModuleFunction
+
+    function = ModuleFunction(module, name, "", 1, variables, [])
+    compiler = Compiler(None, {"target": 1234}, ["pydtrace"])
+    compiler.names.find_functions = lambda _: [(1234, function)]
+    try:
+        compiler.compile_text(text)
+    except CompileError as error:
+        return error
+    return None
+
+
 def case_of(tag):
     """The shortest program among the test cases that fails with this tag."""
     files = sorted(CASES.rglob(f"err.{tag}.*.d"), key=lambda path: (path.stat().st_size, path.name))
@@ -110,6 +126,10 @@ def entry(tag, meaning, told):
     if tag in told["PROBES"]:
         words, hint, size = told["PROBES"][tag]
         error = probe_error(words[0], hint, size)
+        program = f"pydtrace -n {shlex.join(words)}"
+    elif tag in told["FUNCTIONS"]:
+        words, *function = told["FUNCTIONS"][tag]
+        error = function_error(words[0], *function)
         program = f"pydtrace -n {shlex.join(words)}"
     elif tag in told["ARGUMENTS"]:
         words = told["ARGUMENTS"][tag]

@@ -362,7 +362,7 @@ def list_probes(
         []
         if name == "kernel"
         else _list_embedded(
-            targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0
+            targets, descriptions, may_fail=name != "embedded" and os.geteuid() == 0, warn=warn
         )
     )
     if name == "kernel" or (name is None and os.geteuid() == 0):
@@ -383,7 +383,10 @@ def list_probes(
 
 
 def _list_embedded(
-    targets: Targets, descriptions: Sequence[ProbeDesc] | None, may_fail: bool
+    targets: Targets,
+    descriptions: Sequence[ProbeDesc] | None,
+    may_fail: bool,
+    warn: Callable[[str], None],
 ) -> list[Probe]:
     pids = targets.pids
     if descriptions and any(is_python_probe(desc) for desc in descriptions):
@@ -405,9 +408,26 @@ def _list_embedded(
     found.sort(
         key=lambda probe: probe[7] == _tracer.AT_PLACE
     )  # those get their ids with their first events
-    return [
-        tuple(probe[1:5]) for probe in [*found, *_list_pending_python_probes(targets, descriptions)]
-    ]
+    rows = [*found, *_list_pending_python_probes(targets, descriptions)]
+    listed: list[Probe] = [tuple(probe[1:5]) for probe in rows]
+    functions = _list_python_functions(pids, found, descriptions or (), warn)
+    there = set(functions)
+    return [each for each in listed if each not in there] + functions
+
+
+def _list_python_functions(
+    pids: Sequence[int],
+    rows: Sequence[Row],
+    descriptions: Sequence[ProbeDesc],
+    warn: Callable[[str], None],
+) -> list[Probe]:
+    """Probes of the functions of Pythons that run and have the provider, or were named."""
+    if not any(is_python_probe(desc) and (desc.module or desc.function) for desc in descriptions):
+        return []
+    from pydtrace.engine.embedded.python_functions import list_function_probes
+
+    having = [row[0] for row in rows if row[1] == f"python{row[0]}"]
+    return [*list_function_probes([*pids, *having], descriptions, warn)]
 
 
 def _list_pending_python_probes(

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "D_ARGS_NAME",
     "D_ARGS_MULTI",
     "D_PATH_TYPE",  # test_value_paths.py
+    "D_PATH_NAME",
     "D_PATH_PROBE",
     "D_PATH_SECRET",
     "D_PATH_WRITE",

@@ -6,7 +6,10 @@ import struct
 
 import pytest
 
+from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.options import Options
+from pydtrace.remote_python.module_functions import ModuleFunction
 from tests.support.compiler.value_scripts import ENTRY, RETURN, compiled
 
 INT, STRING, PRESENT, TYPENAME, LENGTH = 1, 3, 4, 5, 6
@@ -26,6 +29,31 @@ def decode(path: bytes) -> tuple:
 
 def paths(body: str, probe: str = ENTRY, **options: object) -> list[tuple]:
     return [decode(each) for each in compiled(f"{probe} {body}", **options).paths]
+
+
+def compile_for(text: str, **functions: list[str]) -> None:
+    """With a running program that has functions of the module shop, each with these variables."""
+    compiler = Compiler(Options(), {"target": 7})
+    compiler.names.find_functions = lambda probe: [
+        (7, ModuleFunction("shop", name, "shop.py", 1, variables, []))
+        for name, variables in functions.items()
+        if name == probe.function
+    ]
+    compiler.compile_text(text)
+
+
+def test_a_variable_that_no_named_function_has():
+    probes = "python$target:shop:pay:function-entry, python$target:shop:buy:function-entry"
+    with pytest.raises(CompileError) as caught:
+        compile_for(f"{probes} /local.ammount > 1/ {{ }}", pay=["amount"], buy=["what"])
+    assert caught.value.tag == "D_PATH_NAME"
+    assert caught.value.message.endswith("no variable ammount in shop:pay, shop:buy")
+    assert caught.value.hint == "did you mean amount? there are amount, what"
+    compile_for(f"{probes} /local.amount > 1/ {{ }}", pay=["amount"], buy=["what"])
+    # one of them is not loaded yet, or a pattern
+    compile_for(f"{probes} /local.ammount > 1/ {{ }}", pay=["amount"])
+    pattern = "python$target:shop:pa*:function-entry"
+    compile_for(f"{pattern} /local.ammount > 1/ {{ }}", **{"pa*": ["amount"]})
 
 
 def test_the_steps_of_a_path():

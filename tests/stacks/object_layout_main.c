@@ -8,6 +8,7 @@ static void show_code(void)
     SHOW(code_flags, PyCodeObject, co_flags);
     SHOW(code_argcount, PyCodeObject, co_argcount);
     SHOW(code_kwonlyargcount, PyCodeObject, co_kwonlyargcount);
+    SHOW(code_consts, PyCodeObject, co_consts);
 #if PY_VERSION_HEX >= 0x030b0000
     SHOW(code_names, PyCodeObject, co_localsplusnames);
     SHOW(code_kinds, PyCodeObject, co_localspluskinds);
@@ -63,6 +64,9 @@ static void show_objects(void)
     SHOW(cell_value, PyCellObject, ob_ref);
     SHOW(exception_dict, PyBaseExceptionObject, dict);
     SHOW(exception_args, PyBaseExceptionObject, args);
+    SHOW(function_code, PyFunctionObject, func_code);
+    SHOW(function_globals, PyFunctionObject, func_globals);
+    SHOW(function_closure, PyFunctionObject, func_closure);
     SHOW(function_qualname, PyFunctionObject, func_qualname);
     SHOW(text_data, PyUnicodeObject, data);
     printf("member_size %zu\n", sizeof(PyMemberDef));

@@ -124,6 +124,7 @@ PYTHON = {
         "pydtrace.process",
         "pydtrace.profile",
         "pydtrace.program",
+        "pydtrace.remote_python",
         "pydtrace.results",
         "pydtrace.suggestions",
         "pydtrace.symbols",

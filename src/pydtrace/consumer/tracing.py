@@ -345,6 +345,10 @@ class Tracing(Block):
             if unknown
             else probe_signatures.signatures_of_processes(self._options, self._requested["pids"])
         )
+        if not unknown and self._requested["pids"] and "replay" not in self._options:
+            compiler.names.find_functions = probe_signatures.functions_of_processes(
+                self._requested["pids"]
+            )
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]

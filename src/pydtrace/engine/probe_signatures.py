@@ -163,6 +163,20 @@ def signatures_of_processes(options: Any, pids: Sequence[int]) -> SignatureLooku
     )
 
 
+def functions_of_processes(pids: Sequence[int]) -> Callable[[Any], list[Any]]:
+    """The functions of these Pythons that a description matches: python_functions.PythonFunctions, made at the first question."""
+    readers: list[Any] = []
+
+    def find_functions(description: Any) -> list[Any]:
+        if not readers:
+            from .embedded.python_functions import PythonFunctions
+
+            readers.append(PythonFunctions(pids))
+        return readers[0].find(description)  # type: ignore[no-any-return]
+
+    return find_functions
+
+
 def default_signatures(options: Any = None, argv: Sequence[str] = ()) -> SignatureLookup:
     """Of a command that has not started, or of other hosts: what is the same everywhere is known; of the command what its files say."""
     return SignatureLookup(tuple, _file_signatures(options, (), argv) if argv else None)

@@ -56,7 +56,7 @@ class FrameVariables:
         self.mark: str | None = None
 
 
-class _CodeVariables:
+class CodeVariables:
     """slots: [(number, name, whether a cell has its value, whether it is an argument)] of a code object's variables; more: further ones."""
 
     __slots__ = ("flags", "more", "slots")
@@ -87,7 +87,7 @@ class FrameVariablesReader:
                 f"process {python.pid}: pyusdt does not know the objects of CPython 3.{self._offsets.minor}{build}, so --locals is not available"
             )
         self._tags = 3 if self._offsets.has_tagged_values else 0
-        self._known: dict[int, _CodeVariables] = {}
+        self._known: dict[int, CodeVariables] = {}
 
     def read_frames(self, frames: Iterable[object]) -> None:
         """Fills the variables of those that are LocatedFrames in."""
@@ -101,7 +101,7 @@ class FrameVariablesReader:
             found.mark = NO_ROOM
             return found
         try:
-            code = self._read_code_variables(frame.code)
+            code = self.read_code_variables(frame.code)
             if not self._has_code(frame):
                 raise ValueError("another frame")
             self._fill(found, frame, code)
@@ -113,7 +113,7 @@ class FrameVariablesReader:
             found.mark = GONE
         return found
 
-    def _fill(self, found: FrameVariables, frame: LocatedFrame, code: _CodeVariables) -> None:
+    def _fill(self, found: FrameVariables, frame: LocatedFrame, code: CodeVariables) -> None:
         for number, name, is_cell, is_argument in code.slots:
             at = frame.address + self._offsets.frame_locals + 8 * number
             value = self.values.read_named(name, self._make_slot_reader(at, is_cell))
@@ -190,7 +190,7 @@ class FrameVariablesReader:
         data = self._memory.read_unrecorded(at, 4)
         return int.from_bytes(data, "little", signed=True) & (1 << 64) - 1
 
-    def _read_code_variables(self, code: int) -> _CodeVariables:
+    def read_code_variables(self, code: int) -> CodeVariables:
         found = self._known.get(code)
         if found is None:
             self._memory.reads = []
@@ -202,7 +202,7 @@ class FrameVariablesReader:
             self._known[code] = found
         return found
 
-    def _read_names(self, code: int) -> _CodeVariables:
+    def _read_names(self, code: int) -> CodeVariables:
         memory, offsets = self._memory, self._offsets
         flags = memory.read_signed(code + offsets.code_flags, 4)
         arguments = memory.read_signed(code + offsets.code_argcount, 4)
@@ -210,7 +210,7 @@ class FrameVariablesReader:
         arguments += bool(flags & _VARARGS) + bool(flags & _VARKEYWORDS)
         names = self._read_names_tuple(code + offsets.code_names)
         if not offsets.code_kinds:
-            return _CodeVariables(flags, self._place_cells(code, names, arguments))
+            return CodeVariables(flags, self._place_cells(code, names, arguments))
         kinds, _ = self.values.scalars.read_bytes(
             memory.read_word(code + offsets.code_kinds), 2 * MAX_VARIABLES
         )
@@ -218,7 +218,7 @@ class FrameVariablesReader:
             (number, name, bool(kind & (_CELL | _FREE)), number < arguments)
             for number, (name, kind) in enumerate(zip(names, kinds, strict=False))
         ]
-        return _CodeVariables(flags, slots)
+        return CodeVariables(flags, slots)
 
     def _place_cells(
         self, code: int, names: list[str], arguments: int

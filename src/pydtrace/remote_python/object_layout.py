@@ -24,6 +24,7 @@ class ObjectLayout:
         "cell_value",
         "code_argcount",
         "code_cells",
+        "code_consts",
         "code_flags",
         "code_free",
         "code_kinds",
@@ -34,6 +35,9 @@ class ObjectLayout:
         "frame_globals",
         "frame_locals",
         "frame_mapping",
+        "function_closure",
+        "function_code",
+        "function_globals",
         "function_qualname",
         "has_tagged_values",
         "head",
@@ -72,7 +76,7 @@ class ObjectLayout:
         self.bytearray_start = head + 24
         self.cell_value = head
         self.exception_dict, self.exception_args = head, head + 8
-        self.function_qualname = head + (88 if minor == 9 else 24)
+        self._place_function(minor, head)
         self.text_data = layout["unicode_data"]
 
     @property
@@ -90,12 +94,22 @@ class ObjectLayout:
                 head + 20,
             )
             self.code_names, self.code_free, self.code_cells = head + 56, head + 64, head + 72
+            self.code_consts = head + 40
             return
         shift = 4 if minor == 11 else 0
         self.code_flags = head + 32
         self.code_argcount = head + 36 + shift
         self.code_kwonlyargcount = head + 44 + shift
         self.code_names, self.code_kinds = head + 80, head + 88
+        self.code_consts = head + 8
+
+    def _place_function(self, minor: int, head: int) -> None:
+        if minor == 9:
+            self.function_code, self.function_globals = head, head + 8
+            self.function_closure, self.function_qualname = head + 32, head + 88
+            return
+        self.function_globals, self.function_qualname = head, head + 24
+        self.function_code, self.function_closure = head + 32, head + 56
 
     def _place_frame(self, minor: int, frame_locals: int) -> None:
         """Where a frame has its globals, the mapping of its names (a class's body, exec()), its variables."""

@@ -282,7 +282,9 @@ def test_semaphores_that_nobody_provides(monkeypatch, capfd):
         monkeypatch.setattr(top, "LISTENERS", asked)
         monkeypatch.setattr(semaphore_reader, "JOB_TIMEOUT", 0.2)
         assert (
-            main.list_command(SimpleNamespace(file=None, pid=process.pid, json=False, all=False))
+            main.list_command(
+                SimpleNamespace(file=None, pid=process.pid, json=False, all=False, functions=None)
+            )
             == 0
         )
         said = capfd.readouterr()

@@ -21,6 +21,7 @@ from pydtrace.untrusted.terminal_escape import escape_for_terminal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from pydtrace.cli.parsing.options_table import Option
 
@@ -125,7 +126,7 @@ def _find_option_of_value(word: str) -> Option | None:
 def _complete_pydtrace(before: list[str], word: str) -> Offers:
     option = _find_option_of_value(before[-1]) if before else None
     if option is not None:
-        return _offer_values(option, word)
+        return _offer_values(option, word) + _offer_from_python(option, before, word)
     if word.startswith("--") and "=" in word:
         dashed, _, value = word.partition("=")
         return [
@@ -138,6 +139,16 @@ def _complete_pydtrace(before: list[str], word: str) -> Offers:
         listed = [each for each in (*DTRACE_OPTIONS, *PYDTRACE_OPTIONS) if each.help]
         return [(each.flag, each.help or "") for each in listed]
     return []
+
+
+def _offer_from_python(option: Option, before: list[str], word: str) -> Offers:
+    """Functions and variables of the process of -p, in a D text."""
+    if _VALUE_KINDS.get(option.name) != _PROBES or not word.startswith("python"):
+        return []
+    from . import complete_python
+
+    pid = complete_python.find_pid(before)
+    return [] if pid is None else complete_python.offer_in_script(pid, word)
 
 
 def _offer_values(option: Option, word: str) -> Offers:
@@ -178,8 +189,15 @@ def _complete_pyusdt(before: list[str], word: str, commands: Mapping[str, Comman
         text: each for each in made._actions for text in each.option_strings
     }  # argparse has no public list of them
     last = options.get(before[-1])
-    if last is not None and last.nargs != 0:
-        return _offer_processes() if last.dest == "pid" else []
+    takes_value = last is not None and last.nargs != 0
+    if (
+        before[0] == "watch"
+        and not word.startswith("-")
+        and (not takes_value or before[-1] == "--where")
+    ):
+        return _offer_for_watch(before[1:], word, options)
+    if takes_value:
+        return _offer_processes() if last.dest == "pid" else []  # type: ignore[union-attr]
     if word.startswith("-"):
         return [(text, each.help or "") for text, each in options.items()]
     if before[0] in _NAME_LISTS:
@@ -192,23 +210,41 @@ def _complete_pyusdt(before: list[str], word: str, commands: Mapping[str, Comman
     ]
 
 
+def _offer_for_watch(before: list[str], word: str, options: Mapping[str, Any]) -> Offers:
+    """FUNCTION of the process of -p, and the variables in --where."""
+    from . import complete_python
+
+    pid = complete_python.find_pid(before)
+    if pid is None:
+        return []
+    functions = [
+        each
+        for at, each in enumerate(before)
+        if not each.startswith("-")
+        and not (at and before[at - 1] in options and options[before[at - 1]].nargs != 0)
+    ]
+    if before[-1] == "--where":
+        return complete_python.offer_in_expression(pid, functions[0], word) if functions else []
+    return [] if functions else complete_python.offer_functions(pid, word)
+
+
 # --- the shells -------------------------------------------------------------------------------
 
 
-def _format_for_bash(word: str, offers: Offers) -> list[str]:
-    """bash has split the word at : and =, and wants the part behind the last of them."""
-    kept = max(word.rfind(":"), word.rfind("=")) + 1
+def _format_for_bash(word: str, offers: Offers, is_quoted: bool) -> list[str]:
+    """bash has split the word at : and =, and wants the part behind the last of them; but not behind an open quote."""
+    kept = 0 if is_quoted else max(word.rfind(":"), word.rfind("=")) + 1
     return [offer[kept:] for offer, _ in offers]
 
 
-def _format_for_zsh(_: str, offers: Offers) -> list[str]:
+def _format_for_zsh(_: str, offers: Offers, is_quoted: bool) -> list[str]:
     return [
         offer.replace("\\", "\\\\").replace(":", "\\:") + f":{description}"
         for offer, description in offers
     ]
 
 
-def _format_for_fish(_: str, offers: Offers) -> list[str]:
+def _format_for_fish(_: str, offers: Offers, is_quoted: bool) -> list[str]:
     return [f"{offer}\t{description}" for offer, description in offers]
 
 
@@ -235,7 +271,16 @@ def find_offers(line: str, commands: Mapping[str, Command]) -> tuple[str, Offers
 
 def format_offers(shell: str, line: str, commands: Mapping[str, Command]) -> str:
     """The offers as the script of that shell reads them."""
-    return "".join(f"{each}\n" for each in SHELLS[shell](*find_offers(line, commands)))
+    word, offers = find_offers(line, commands)
+    return "".join(f"{each}\n" for each in SHELLS[shell](word, offers, _has_open_quote(line)))
+
+
+def _has_open_quote(line: str) -> bool:
+    try:
+        shlex.split(line + ("\\" if line.endswith("\\") else ""))
+    except ValueError:
+        return True
+    return False
 
 
 def read_completion_script(shell: str) -> str:

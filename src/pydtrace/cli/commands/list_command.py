@@ -12,7 +12,7 @@ import functools
 import itertools
 import os
 
-from pydtrace._tracer import AT_PLACE, list_probes
+from pydtrace._tracer import AT_PLACE, glob, list_probes
 from pydtrace.engine import probe_signatures
 from pydtrace.process import maps, process_names
 from pydtrace.remote_python.remote_python import explain_forbidden
@@ -25,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
+
+    from pydtrace.remote_python.module_functions import ModuleFunction
 
 _KINDS = {probe_signatures.INTEGER: "integer"}
 _BUILTIN_PROVIDERS = ("pyusdt", "erlang")  # the providers that every process with pyusdt has
@@ -281,6 +283,27 @@ def list_published() -> list[ListedProbe]:
     return sorted(
         probes, key=lambda each: each.provider.removesuffix(str(each.pid)) in _BUILTIN_PROVIDERS
     )
+
+
+# --- functions of a Python ------------------------------------------------------------------
+
+
+def list_functions(
+    pid: int, pattern: str, report: Callable[[str], None] = _ignore_skipped
+) -> list[ModuleFunction]:
+    """Of a running Python, those that MODULE:FUNCTION or FUNCTION matches, with the names of their variables."""
+    from pydtrace.remote_python.module_functions import ModuleFunctions
+    from pydtrace.remote_python.remote_python import StackReadError
+
+    module, _, function = pattern.rpartition(":")
+    try:
+        functions = ModuleFunctions(pid)
+    except StackReadError as error:
+        raise NotFound(str(error)) from None
+    found = functions.find(lambda name: glob(module, name), lambda name: glob(function, name))
+    if not functions.is_complete:
+        report("the process has more functions than there is room for")
+    return sorted(found, key=lambda each: (each.module, each.line, each.name))
 
 
 # --- many of one kind ----------------------------------------------------------------------

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from pydtrace.attach.beam_attach import BeamOptions
+    from pydtrace.remote_python.module_functions import ModuleFunction
 
     from .attach_choice import Words
     from .doctor import Finding
@@ -89,6 +90,28 @@ def encode_probes(probes: list[ListedProbe]) -> str:
     )
 
 
+def format_functions(functions: list[ModuleFunction]) -> str:
+    rows = [["FUNCTION", "PARAMETERS", "VARIABLES", "PLACE"]]
+    rows += [
+        [
+            f"{each.module}:{each.name}",
+            ", ".join(each.arguments) or "-",
+            ", ".join(each.variables) or "-",
+            f"{each.file}:{each.line}",
+        ]
+        for each in functions
+    ]
+    return format_columns(rows)
+
+
+def encode_functions(functions: list[ModuleFunction]) -> str:
+    """The same for programs: one object in each line."""
+    fields = ("module", "name", "arguments", "variables", "file", "line")
+    return "".join(
+        json.dumps({field: getattr(each, field) for field in fields}) + "\n" for each in functions
+    )
+
+
 MARKS = {True: "ok", False: "NO", None: "--"}
 
 
@@ -126,6 +149,8 @@ def list_command(options: Namespace) -> int:
     from . import list_command as found
     from .semaphore_reader import LISTENERS
 
+    if options.functions is not None:
+        return _list_functions(options)
     left: list[str] = []
     try:
         if options.file is not None:
@@ -515,6 +540,25 @@ def completion_command(options: Namespace) -> int:
     return 0
 
 
+def _list_functions(options: Namespace) -> int:
+    from . import list_command as found
+
+    if options.pid is None:
+        return _report_misuse("list", "--functions needs -p PID", None)
+
+    def report(text: str) -> None:
+        print(f"{PROGRAM}: {text}", file=sys.stderr)
+
+    try:
+        functions = found.list_functions(options.pid, options.functions, report)
+    except found.NotFound as error:
+        raise Failure(error) from None
+    if not functions:
+        raise Failure(f"process {options.pid} has no function {options.functions}")
+    write_stdout(encode_functions(functions) if options.json else format_functions(functions))
+    return 0
+
+
 def _add_list_arguments(each: ArgumentParser) -> None:
     what = each.add_mutually_exclusive_group()
     what.add_argument(
@@ -531,6 +575,12 @@ def _add_list_arguments(each: ArgumentParser) -> None:
         "--all",
         action="store_true",
         help="a line for every probe: user_trace-n0, user_trace-n1 …",
+    )
+    each.add_argument(
+        "-f",
+        "--functions",
+        metavar="PATTERN",
+        help="the Python functions MODULE:FUNCTION or FUNCTION of -p, with their parameters and variables",
     )
     each.add_argument(
         "--json", action="store_true", help="an object of JSON for every probe, a line each"

@@ -92,6 +92,8 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
         if unknown
         else probe_signatures.signatures_of_processes(arguments.options, arguments.pids)
     )
+    if not unknown and "replay" not in arguments.options and arguments.pids:
+        compiler.names.find_functions = probe_signatures.functions_of_processes(arguments.pids)
     sources = add_requests(compiler, arguments)
     program = (
         compiler.generate_program()

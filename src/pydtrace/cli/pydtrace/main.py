@@ -313,7 +313,9 @@ def make_describer(arguments: Arguments) -> Any:
                 known_arguments(description) if probe_kind(description) != OTHER else [types]
             )
         )
-        return stability_report.format_probe_report(description, find_signature(names, description))
+        return stability_report.format_probe_report(
+            description, find_signature(names, description), getattr(probe, "function", None)
+        )
 
     return describe_probe
 

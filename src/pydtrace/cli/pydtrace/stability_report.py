@@ -8,6 +8,8 @@ Source: the reports of dtrace 2.0 for the same probes.
 
 from __future__ import annotations
 
+from pydtrace.untrusted.terminal_escape import escape_for_terminal
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,8 +76,9 @@ def format_request_report(kind: str, name: str, matched: Sequence[tuple[Any, int
     return text + _format_block("Minimum Statement Attributes", *_STATEMENT_ATTRIBUTES) + "\n"
 
 
-def format_probe_report(description: Any, signature: Any) -> str:
-    """What -lv says of one probe.  signature: types.probe_arguments.ProbeSignature, None where nothing is known of its arguments."""
+def format_probe_report(description: Any, signature: Any, function: Any = None) -> str:
+    """What -lv says of one probe.  signature: types.probe_arguments.ProbeSignature, None where nothing is known of its arguments;
+    function: the module_functions.ModuleFunction of a probe that has values, or None."""
     level, dependency = (
         _probe_attributes(description, 1)
         if not description.name.startswith(_BUILTIN_NAMES)
@@ -98,5 +101,13 @@ def format_probe_report(description: Any, signature: Any) -> str:
         text
         + "\n\tArgument Types\n"
         + "".join(f"\t\t{line}\n" for line in lines or ["None"])
+        + ("" if function is None else _format_variables(function))
         + "\n"
     )
+
+
+def _format_variables(function: Any) -> str:
+    rows = [f"local.{name} (parameter)" for name in function.arguments]
+    rows += [f"local.{name}" for name in function.variables]
+    text = "".join(f"\t\t{escape_for_terminal(row)}\n" for row in rows or ["None"])
+    return f"\n\tVariables\n{text}"

@@ -63,6 +63,8 @@ class ProgramNames:
         self.list_probes: Callable[[], list[Any]] | None = None
         # what is known of the arguments of a description's probes: engine/probe_signatures.py
         self.reported_arguments: Callable[[ast.ProbeDesc], list[Any]] | None = None
+        # the functions that a description matches, each with its process: engine/embedded/python_functions.py
+        self.find_functions: Callable[[ast.ProbeDesc], list[tuple[int, Any]]] | None = None
         # about names that are not known yet
         self.pragmas: list[tuple[str, str, Location]] = []
         # name -> {probe's raw name: ([(name, type)] of the inputs, of the outputs)}

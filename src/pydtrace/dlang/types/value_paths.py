@@ -19,6 +19,7 @@ from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile_errors import refuse, refuse_unsupported
 from pydtrace.program import d_types as t
 from pydtrace.program.printf_format import FormatError, parse_format
+from pydtrace.suggestions import closest_match
 
 from .probe_arguments import make_raw_argument, make_string_argument
 from .value_conditions import ALWAYS, PredicateReader
@@ -45,6 +46,7 @@ _GIVEN_PROBES = {
     "exception": ("exception-raise", "exception-handled", "function-return"),
 }
 _TEXT_MOST = 1023  # bytes of a string in an event
+_GLOB_LETTERS, _SHOWN = set("*?[\\"), 3  # functions in a message
 # what a use says of a type
 _NUMBER, _TEXT = "number", "text"
 _TEXT_NAMES = frozenset(
@@ -360,6 +362,8 @@ class _PathWriter:
             if wanted and probe.name not in wanted:
                 message = f"{probe} has no {path.root}"
                 refuse("D_PATH_PROBE", path.loc, message, f"it is at {' and '.join(wanted)}")
+        if path.root == "local" and path.name:
+            self._check_variable(path)
         if len(path.steps) > _STEPS:
             refuse_unsupported(path.loc, f"paths of more than {_STEPS} steps are")
         for name in path.names:
@@ -368,3 +372,24 @@ class _PathWriter:
             if not self._names.options.get("secrets") and _is_secret(name):
                 hint = "-x secrets reads it all the same"
                 refuse("D_PATH_SECRET", path.loc, f"{path} has the name of a secret", hint)
+
+    def _check_variable(self, path: Path) -> None:
+        """Refuses a variable that no function of these running programs has, if each probe names one function."""
+        found: dict[str, list[str]] = {}  # function: its variables
+        for probe in self._probes:
+            if self._names.find_functions is None or _GLOB_LETTERS & set(probe.function or "*"):
+                return
+            functions = [each for _, each in self._names.find_functions(probe)]
+            if not functions or any(path.name in each.names for each in functions):
+                return
+            found |= {f"{each.module}:{each.name}": each.names for each in functions}
+        names = list(dict.fromkeys(name for each in found.values() for name in each))
+        which = ", ".join(list(found)[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+        hint = f"there are {', '.join(names)}" if names else "there are none"
+        near = closest_match(path.name, names)
+        refuse(
+            "D_PATH_NAME",
+            path.loc,
+            f"no variable {path.name} in {which}",
+            f"did you mean {near}? {hint}" if near else hint,
+        )
