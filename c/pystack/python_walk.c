@@ -17,6 +17,8 @@ enum {
     /* What one walk may cost, lest a process that shows long lists of long stacks keeps it busy: a frame is 1. */
     BUDGET = 1 << 20,
     PAGE_COST = 16,
+    AHEAD =
+        64, /* threads of the last walk's list, after the expected one, that are looked through */
 };
 
 /* A read takes the time of many instructions of the program, and may be of two moments.  A program in a short loop
@@ -44,6 +46,12 @@ struct seen {
     bool entry;
 };
 
+/* A thread in the list of its interpreter. */
+struct listed {
+    uint64_t address, interp, gil; /* gil: the address of its interpreter's lock, or 0 */
+    uint8_t record[RECORD];
+};
+
 struct pyusdt_walker {
     struct pyusdt_memory memory;
     struct pyusdt_python_layout layout;
@@ -59,14 +67,12 @@ struct pyusdt_walker {
     uint32_t spent; /* of BUDGET */
     struct pyusdt_memory_part parts[PARTS];
 
+    struct listed *listed; /* the threads of all interpreters, in the order of their lists */
+    struct listed *before; /* those of the last walk, read again by one read */
+    uint32_t nlisted, nbefore;
+
     uint64_t *words;
     size_t nwords, room;
-};
-
-/* A thread on the way through the list. */
-struct thread {
-    uint64_t address, next, interp;
-    struct pyusdt_walked walked;
 };
 
 /* ---- reading ---- */
@@ -404,83 +410,158 @@ static int put_stack(struct pyusdt_walker *w, struct pyusdt_walked *walked, uint
     return 0;
 }
 
-/* Which thread holds the interpreter's lock; 0: none, or it has none. */
-static uint64_t find_gil_holder(const struct pyusdt_walker *w, uint64_t interp)
+/* Whether the thread is still what the list had; *gil: whether it holds its interpreter's lock. */
+static bool is_still_listed(const struct pyusdt_walker *w, const struct listed *listed, bool *gil)
 {
-    uint64_t lock = 0, thread = 0;
+    uint64_t interp = 0, id = 0, holder = 0;
     uint32_t locked = 0;
+    struct pyusdt_memory_part parts[] = {
+        {listed->address + w->layout.thread_interp, &interp, sizeof interp},
+        {listed->address + w->layout.thread_id, &id, sizeof id},
+        {listed->gil + w->layout.gil_holder, &holder, sizeof holder},
+        {listed->gil + w->layout.gil_locked, &locked, sizeof locked},
+    };
 
-    if (w->layout.runtime_gil)
-        lock = w->runtime + w->layout.runtime_gil;
-    else if (read_word(w, interp + w->layout.interp_gil, &lock))
-        lock = 0;
-    if (!lock || read_word(w, lock + w->layout.gil_holder, &thread) ||
-        pyusdt_memory_read(&w->memory, lock + w->layout.gil_locked, &locked, sizeof locked))
-        return 0;
-    return locked == 1 ? thread : 0;
+    pyusdt_memory_read_parts(&w->memory, parts, listed->gil ? 4 : 2);
+    *gil = locked == 1 && holder == listed->address;
+    return interp == listed->interp && id == word_at(listed->record, w->layout.thread_id);
 }
 
-/* -EFAULT where it is none any more: it has ended, and with it the way to the threads behind it. */
-static int read_thread(const struct pyusdt_walker *w, uint64_t interp, struct thread *thread)
+static int walk_thread(struct pyusdt_walker *w, const struct listed *listed)
 {
-    uint8_t record[RECORD];
-    int r = pyusdt_memory_read(&w->memory, thread->address, record, sizeof record);
-
-    if (r)
-        return r;
-    if (word_at(record, w->layout.thread_interp) != interp)
-        return -EFAULT;
-    thread->next = word_at(record, w->layout.thread_next);
-    thread->walked = (struct pyusdt_walked){.thread = thread->address, .interpreter = interp};
-    thread->walked.id = word_at(record, w->layout.thread_id);
-    if (w->layout.thread_native)
-        thread->walked.native = word_at(record, w->layout.thread_native) & 0xffffffff;
-    return 0;
-}
-
-static int walk_thread(struct pyusdt_walker *w, struct thread *thread)
-{
+    struct pyusdt_walked walked = {.thread = listed->address, .interpreter = listed->interp};
     uint32_t skip = 0;
+    bool gil;
 
-    if (find_gil_holder(w, thread->walked.interpreter) == thread->address)
-        thread->walked.flags |= PYUSDT_STACK_GIL;
-    thread->walked.flags |= read_stack(w, thread->address, &skip);
-    return put_stack(w, &thread->walked, skip);
+    if (!is_still_listed(w, listed, &gil))
+        return 0;
+    walked.id = word_at(listed->record, w->layout.thread_id);
+    if (w->layout.thread_native)
+        walked.native = word_at(listed->record, w->layout.thread_native) & 0xffffffff;
+    walked.flags = gil ? PYUSDT_STACK_GIL : 0;
+    walked.flags |= read_stack(w, listed->address, &skip);
+    return put_stack(w, &walked, skip);
 }
 
-/* *left: threads that may still be walked, lest a list in a circle has no end. */
-static int walk_interpreter(struct pyusdt_walker *w, uint64_t interp, uint32_t *left)
+/* The threads of the last walk as they are now; those that cannot be read are left out. */
+static void refresh_listed(struct pyusdt_walker *w)
 {
-    struct thread thread = {0};
-    int r;
+    struct listed *last = w->listed;
+    bool read[PYUSDT_WALK_THREADS];
 
-    if (read_word(w, interp + w->layout.interp_threads, &thread.address))
-        return -EFAULT;
-    for (; thread.address && *left > 0; thread.address = thread.next, --*left) {
-        if (read_thread(w, interp, &thread))
-            return 0;
-        r = walk_thread(w, &thread);
+    w->listed = w->before;
+    w->before = last;
+    for (uint32_t i = 0; i < w->nlisted; i++)
+        w->parts[i] = (struct pyusdt_memory_part){last[i].address, last[i].record, RECORD};
+    pyusdt_memory_read_each(&w->memory, w->parts, w->nlisted, read);
+    w->nbefore = 0;
+    for (uint32_t i = 0; i < w->nlisted; i++)
+        if (read[i])
+            last[w->nbefore++] = last[i];
+    w->nlisted = 0;
+}
+
+/* The thread's record, from `*at` on in the last walk's list if it is there.  -EFAULT if it is not a thread any more: it has ended,
+ * and with it the way to the threads behind it. */
+static int read_listed(struct pyusdt_walker *w, struct listed *listed, uint32_t *at)
+{
+    uint32_t end = *at + AHEAD < w->nbefore ? *at + AHEAD : w->nbefore;
+    int r = 0;
+    uint32_t i = *at;
+
+    while (i < end && w->before[i].address != listed->address)
+        i++;
+    if (i < end) {
+        memcpy(listed->record, w->before[i].record, RECORD);
+        *at = i + 1;
+    } else {
+        r = pyusdt_memory_read(&w->memory, listed->address, listed->record, RECORD);
+    }
+    return r ? r : word_at(listed->record, w->layout.thread_interp) == listed->interp ? 0 : -EFAULT;
+}
+
+/* The words of an interpreter. */
+struct interp {
+    uint64_t next, threads, gil;
+};
+
+static int read_interp(const struct pyusdt_walker *w, uint64_t address, struct interp *interp)
+{
+    struct pyusdt_memory_part parts[] = {
+        {address + w->layout.interp_threads, &interp->threads, sizeof interp->threads},
+        {address + w->layout.interp_next, &interp->next, sizeof interp->next},
+        {address + w->layout.interp_gil, &interp->gil, sizeof interp->gil},
+    };
+    size_t n = w->layout.interp_gil ? 3 : 2;
+
+    interp->gil = w->layout.runtime_gil ? w->runtime + w->layout.runtime_gil : 0;
+    return pyusdt_memory_read_parts(&w->memory, parts, n) == (int64_t)(n * sizeof(uint64_t))
+               ? 0
+               : -EFAULT;
+}
+
+/* Into w->listed, of all interpreters PYUSDT_WALK_THREADS at most, lest a list in a circle has no end. */
+static void list_threads_of(struct pyusdt_walker *w, uint64_t address, const struct interp *interp,
+                            uint32_t *at)
+{
+    for (uint64_t next = interp->threads; next && w->nlisted < PYUSDT_WALK_THREADS;) {
+        struct listed *listed = &w->listed[w->nlisted];
+
+        listed->address = next;
+        listed->interp = address;
+        listed->gil = interp->gil;
+        if (read_listed(w, listed, at))
+            return;
+        w->nlisted++;
+        next = word_at(listed->record, w->layout.thread_next);
+    }
+}
+
+static int list_threads(struct pyusdt_walker *w)
+{
+    uint64_t address = 0;
+    uint32_t at = 0;
+    int r = read_word(w, w->runtime + w->layout.runtime_interpreters, &address);
+
+    refresh_listed(w);
+    for (uint32_t i = 0; r == 0 && address && i < PYUSDT_WALK_INTERPRETERS; i++) {
+        struct interp interp = {0};
+
+        r = read_interp(w, address, &interp);
         if (r)
             return r;
+        list_threads_of(w, address, &interp, &at);
+        address = interp.next;
     }
-    return 0;
+    return r;
 }
 
-int pyusdt_walk(struct pyusdt_walker *w, const uint64_t **words, size_t *n)
+static int compare_words(const void *a, const void *b)
 {
-    uint32_t left = PYUSDT_WALK_THREADS;
-    uint64_t interp = 0;
-    int r = read_word(w, w->runtime + w->layout.runtime_interpreters, &interp);
+    uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+    return first < second ? -1 : first > second;
+}
+
+int pyusdt_walk(struct pyusdt_walker *w, const uint64_t *skip, size_t nskip, const uint64_t **words,
+                size_t *n)
+{
+    int r = list_threads(w);
 
     w->nwords = w->spent = 0;
-    for (uint32_t i = 0; r == 0 && interp && i < PYUSDT_WALK_INTERPRETERS; i++) {
-        r = walk_interpreter(w, interp, &left);
-        if (r == 0)
-            r = read_word(w, interp + w->layout.interp_next, &interp);
-    }
+    for (uint32_t i = 0; r != -ENOMEM && i < w->nlisted; i++)
+        if (!nskip || !bsearch(&w->listed[i].address, skip, nskip, sizeof *skip, compare_words)) {
+            int code = walk_thread(w, &w->listed[i]);
+            r = code ? code : r;
+        }
     *words = w->words;
     *n = w->nwords;
     return !pyusdt_memory_is_same_process(&w->memory) ? -ESRCH : r;
+}
+
+uint32_t pyusdt_walker_threads(const struct pyusdt_walker *w)
+{
+    return w->nlisted;
 }
 
 /* ---- making one ---- */
@@ -528,9 +609,11 @@ struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
     w->addresses = addresses;
     w->record = record_of(layout);
     w->seen = calloc(2 * (size_t)frames, sizeof *w->seen);
-    if (w->seen)
+    w->listed = malloc(PYUSDT_WALK_THREADS * sizeof *w->listed);
+    w->before = malloc(PYUSDT_WALK_THREADS * sizeof *w->before);
+    if (w->seen && w->listed && w->before)
         return w;
-    free(w);
+    pyusdt_walker_free(w);
     return NULL;
 }
 
@@ -541,6 +624,8 @@ void pyusdt_walker_free(struct pyusdt_walker *w)
     for (uint32_t i = 0; i < WINDOWS; i++)
         free(w->windows[i]);
     free(w->seen);
+    free(w->listed);
+    free(w->before);
     free(w->words);
     free(w);
 }

@@ -63,8 +63,13 @@ struct pyusdt_walker *pyusdt_walker_new(const struct pyusdt_memory *memory,
                                         bool addresses);
 void pyusdt_walker_free(struct pyusdt_walker *walker);
 
-/* All threads, once.  The words are the walker's, until its next walk.  0, or -errno: -ESRCH where the process has ended. */
-int pyusdt_walk(struct pyusdt_walker *walker, const uint64_t **words, size_t *n);
+/* All threads but those of skip (addresses of PyThreadStates, sorted), once.  The words are the walker's, until its next walk.  0, or
+ * -errno: -ESRCH where the process has ended. */
+int pyusdt_walk(struct pyusdt_walker *walker, const uint64_t *skip, size_t nskip,
+                const uint64_t **words, size_t *n);
+
+/* How many threads the last walk met, skipped ones among them. */
+uint32_t pyusdt_walker_threads(const struct pyusdt_walker *walker);
 
 #pragma GCC visibility pop
 

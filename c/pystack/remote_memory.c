@@ -111,3 +111,29 @@ int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, voi
 
     return got < 0 ? (int)got : got == (int64_t)size ? 0 : -EFAULT;
 }
+
+/* How many parts are whole in the first `got` bytes. */
+static size_t count_whole(const struct pyusdt_memory_part *parts, size_t n, int64_t got)
+{
+    size_t whole = 0;
+
+    while (whole < n && got >= (int64_t)parts[whole].size)
+        got -= (int64_t)parts[whole++].size;
+    return whole;
+}
+
+void pyusdt_memory_read_each(const struct pyusdt_memory *memory,
+                             const struct pyusdt_memory_part *parts, size_t n, bool *read)
+{
+    for (size_t from = 0; from < n;) {
+        size_t size = n - from < PYUSDT_MEMORY_PARTS ? n - from : PYUSDT_MEMORY_PARTS;
+        size_t whole =
+            count_whole(parts + from, size, pyusdt_memory_read_parts(memory, parts + from, size));
+
+        for (size_t i = 0; i < whole; i++)
+            read[from + i] = true;
+        from += whole;
+        if (whole < size)
+            read[from++] = false; /* the kernel stops at the first that is not there */
+    }
+}

@@ -41,6 +41,10 @@ bool pyusdt_memory_is_same_process(const struct pyusdt_memory *memory);
 int64_t pyusdt_memory_read_parts(const struct pyusdt_memory *memory,
                                  const struct pyusdt_memory_part *parts, size_t n);
 
+/* Each of the parts by itself, by as few system calls as the kernel permits; read[i]: all of part i could be read.  n: any number. */
+void pyusdt_memory_read_each(const struct pyusdt_memory *memory,
+                             const struct pyusdt_memory_part *parts, size_t n, bool *read);
+
 /* 0 if all of it could be read. */
 int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, void *to, size_t size);
 

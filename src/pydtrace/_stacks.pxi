@@ -1,6 +1,7 @@
 # The binding of c/pystack/: the memory of other processes, and the stacks of the CPythons in them; part of _tracer.pyx.
 
 from libc.stdlib cimport free, malloc
+from libcpp cimport bool as cbool
 
 cdef extern from "pystack/remote_memory.h" nogil:
     ctypedef struct pyusdt_memory "struct pyusdt_memory":
@@ -10,7 +11,13 @@ cdef extern from "pystack/remote_memory.h" nogil:
     int pyusdt_memory_open(pid_t pid, pyusdt_memory *memory)
     void pyusdt_memory_close(pyusdt_memory *memory)
     bint pyusdt_memory_is_same_process(const pyusdt_memory *memory)
+    ctypedef struct pyusdt_memory_part "struct pyusdt_memory_part":
+        uint64_t address
+        void *to
+        size_t size
+
     int pyusdt_memory_read(const pyusdt_memory *memory, uint64_t address, void *to, size_t size)
+    void pyusdt_memory_read_each(const pyusdt_memory *memory, const pyusdt_memory_part *parts, size_t n, cbool *read)
 
 
 cdef extern from "pystack/cpython_offsets.h" nogil:
@@ -43,7 +50,17 @@ cdef extern from "pystack/python_walk.h" nogil:
     pyusdt_walker *pyusdt_walker_new(const pyusdt_memory *memory, const pyusdt_python_layout_numbers *layout, uint64_t runtime,
                                      uint32_t frames, uint32_t tries, bint entries, bint addresses)
     void pyusdt_walker_free(pyusdt_walker *walker)
-    int pyusdt_walk(pyusdt_walker *walker, const uint64_t **words, size_t *n)
+    int pyusdt_walk(pyusdt_walker *walker, const uint64_t *skip, size_t nskip, const uint64_t **words, size_t *n)
+    uint32_t pyusdt_walker_threads(const pyusdt_walker *walker)
+
+
+cdef extern from "pystack/thread_states.h" nogil:
+    ctypedef struct pyusdt_thread_states "struct pyusdt_thread_states":
+        pass
+
+    pyusdt_thread_states *pyusdt_thread_states_new(pid_t pid, size_t limit)
+    void pyusdt_thread_states_free(pyusdt_thread_states *states)
+    void pyusdt_thread_states_read(pyusdt_thread_states *states, const pid_t *tids, size_t n, char *letters)
 
 
 cdef extern from "pystack/ptrace_stop.h" nogil:
@@ -140,6 +157,27 @@ cdef class Memory:
             free(buffer)
 
 
+    def read_each(self, addresses, size_t size):
+        """[so many bytes at each address, or None if not all of them exist], by few system calls."""
+        cdef size_t n = len(addresses)
+        cdef char *buffer = <char *>malloc(n * size + 1)
+        cdef pyusdt_memory_part *parts = <pyusdt_memory_part *>malloc((n + 1) * sizeof(pyusdt_memory_part))
+        cdef cbool *read = <cbool *>malloc(n + 1)
+        cdef size_t i
+        try:
+            if buffer is NULL or parts is NULL or read is NULL:
+                raise MemoryError
+            for i, address in enumerate(addresses):
+                parts[i].address, parts[i].to, parts[i].size = address & 0xFFFFFFFFFFFFFFFF, buffer + i * size, size
+            with nogil:
+                pyusdt_memory_read_each(&self.memory, parts, n, read)
+            return [buffer[i * size : (i + 1) * size] if read[i] else None for i in range(n)]
+        finally:
+            free(buffer)
+            free(parts)
+            free(read)
+
+
 def stop_threads(Memory memory, tids, is_child):
     """Stop at most MOST_STOPPED threads, until continue_threads() or for HOLD_LIMIT (c/pystack/ptrace_stop.h).
 
@@ -217,13 +255,58 @@ cdef class Walker:
     def __dealloc__(self):
         pyusdt_walker_free(self.walker)
 
-    def walk(self):
-        """The words of struct pyusdt_walked and behind it two words a frame, for each thread, as bytes.  Raises OSError."""
+    def walk(self, skip=()):
+        """The words of struct pyusdt_walked and behind it two words a frame, for each thread, as bytes.  skip: addresses of
+        PyThreadStates that are left out, sorted.  Raises OSError."""
         cdef const uint64_t *words
-        cdef size_t n
+        cdef size_t n, nskip = len(skip)
+        cdef uint64_t *skipped = <uint64_t *>malloc((nskip + 1) * sizeof(uint64_t))
         cdef int code
-        with nogil:
-            code = pyusdt_walk(self.walker, &words, &n)
+        if skipped is NULL:
+            raise MemoryError
+        try:
+            for i in range(nskip):
+                skipped[i] = skip[i]
+            with nogil:
+                code = pyusdt_walk(self.walker, skipped, nskip, &words, &n)
+        finally:
+            free(skipped)
         if code < 0:
             raise failure(code, NULL)
         return (<const char *>words)[:8 * n] if n else b""
+
+    @property
+    def thread_count(self):
+        """How many threads the last walk met, skipped ones among them."""
+        return pyusdt_walker_threads(self.walker)
+
+
+cdef class ThreadStates:
+    """What the threads of a process do: letters of /proc/PID/task/TID/stat.  limit: files that stay open."""
+
+    cdef pyusdt_thread_states *states
+
+    def __cinit__(self, pid_t pid, size_t limit):
+        self.states = pyusdt_thread_states_new(pid, limit)
+        if self.states is NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        pyusdt_thread_states_free(self.states)
+
+    def read(self, tids):
+        """The letters of these threads in their order, as bytes; 0: it is not there."""
+        cdef size_t n = len(tids)
+        cdef pid_t *ids = <pid_t *>malloc((n + 1) * sizeof(pid_t))
+        cdef char *letters = <char *>malloc(n + 1)
+        try:
+            if ids is NULL or letters is NULL:
+                raise MemoryError
+            for i, tid in enumerate(tids):
+                ids[i] = tid
+            with nogil:
+                pyusdt_thread_states_read(self.states, ids, n, letters)
+            return letters[:n]
+        finally:
+            free(ids)
+            free(letters)

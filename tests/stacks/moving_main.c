@@ -87,6 +87,13 @@ int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, voi
     return pyusdt_memory_read_parts(memory, &part, 1) == (int64_t)size ? 0 : -EFAULT;
 }
 
+void pyusdt_memory_read_each(const struct pyusdt_memory *memory,
+                             const struct pyusdt_memory_part *parts, size_t n, bool *read)
+{
+    for (size_t i = 0; i < n; i++)
+        read[i] = pyusdt_memory_read_parts(memory, parts + i, 1) == (int64_t)parts[i].size;
+}
+
 bool pyusdt_memory_is_same_process(const struct pyusdt_memory *memory)
 {
     (void)memory;
@@ -100,7 +107,7 @@ static int walk(struct pyusdt_walker *walker)
     const uint64_t *words, *frames;
     size_t n;
 
-    if (pyusdt_walk(walker, &words, &n))
+    if (pyusdt_walk(walker, NULL, 0, &words, &n))
         return 0;
     walked = (const struct pyusdt_walked *)words;
     frames = words + sizeof *walked / sizeof *words;

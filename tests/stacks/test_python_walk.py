@@ -252,7 +252,7 @@ def test_what_lies_behind_a_name_is_no_part_of_it(python):
         codes._memory = Neighbours(there.memory, ends)
         assert len(ends) == 3
         for code in raw.code_addresses:
-            assert len({codes.read_identity(code) for _ in range(3)}) == 1
+            assert len({codes.read_identities([code])[code] for _ in range(3)}) == 1
 
 
 def test_the_name_of_a_thread_stays():

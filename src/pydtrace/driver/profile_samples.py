@@ -16,11 +16,11 @@ import time
 
 from pydtrace.process.identity import is_alive
 from pydtrace.profile.frame_key import FrameKey, pseudo_frame
-from pydtrace.profile.sampler import ThreadFinder
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import ProcessNotFound, RemotePython, StackReadError
 from pydtrace.remote_python.thread_arg0 import ThreadArg0
+from pydtrace.remote_python.thread_finder import ThreadFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,11 +48,14 @@ class _Process:
         self._codes.expire_frames()
         if self._proc:
             self._proc.read_tasks()
-        raws = python_threads.read_raw_threads(self._walker, self._python.pid)
+        self._threads.read_states()
+        waiting = () if include_waiting else self._threads.waiting
+        raws = python_threads.read_raw_threads(self._walker, self._python.pid, waiting)
         self.sampled_at = time.monotonic_ns()
         if self._proc:
             self._proc.confirm_tasks(raws)
-        found_tasks = [(raw, self._threads.find_thread(raw, len(raws) == 1)) for raw in raws]
+        alone = self._walker.thread_count == 1
+        found_tasks = [(raw, self._threads.find_thread(raw, alone)) for raw in raws]
         tasks = [
             (raw, task)
             for raw, task in found_tasks

@@ -15,10 +15,11 @@ from typing import NamedTuple
 from pydtrace.process import proc_threads
 from pydtrace.process.identity import is_alive
 from pydtrace.process.process_names import read_name
-from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects, unknown_frame
 from pydtrace.remote_python.native_dump import NO_COPY, NativeStacks
+from pydtrace.remote_python.python_threads import read_raw_threads
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
+from pydtrace.remote_python.thread_finder import ThreadFinder
 from pydtrace.remote_python.thread_labels import UNKNOWN, ThreadLabels
 from pydtrace.remote_python.thread_names import ThreadNames
 from pydtrace.unwind.native_unwinder import interleave_frames
@@ -56,7 +57,6 @@ _CONFIRMED_LIMIT = 1 << 16  # code objects
 _REPLACED = b""  # no identity: the code object whose frame was seen is gone
 _FRESH = 0.5  # seconds for which each round checks whether a new process is a Python
 _LOOK = 0.01  # seconds of a child between its last sample and its end
-_REST = 20  # the pause between two reads of the kernel's list of threads, in durations of one
 
 
 class SamplerOptions:
@@ -96,43 +96,6 @@ class SamplerOptions:
             native,
         )
         self.stop, self.tasks, self.tags, self.states = stop, tasks, tags, states
-
-
-class ThreadFinder:
-    """Which thread of the kernel's a thread of Python's is, by the kernel's list of them."""
-
-    def __init__(self, python: RemotePython) -> None:
-        self._python = python
-        self._tasks: dict[int, KernelThread] = {}
-        self._next = 0.0  # when the list may be read again: it may be long, and a process may show new threads all the time
-
-    def find_thread(self, raw: RawThread, alone: bool) -> KernelThread | None:
-        """Its proc_threads.KernelThread as it is now, or None.  alone: Python has no other thread."""
-        task = self._find_listed(raw, alone)
-        if task is None and time.monotonic() >= self._next:
-            self._read_threads()
-            task = self._find_listed(raw, alone)
-        return task
-
-    def _find_listed(self, raw: RawThread, alone: bool) -> KernelThread | None:
-        tid = python_threads.find_tid(self._python, raw, self._tasks, alone)
-        task = self._tasks.get(tid) if tid is not None else None
-        letter = (
-            proc_threads.read_state_letter(self._python.pid, task.tid) if task is not None else None
-        )
-        if task is None or not letter:
-            return None
-        task.state_letter = letter
-        return task
-
-    def _read_threads(self) -> None:
-        began = time.monotonic()
-        try:
-            self._tasks = proc_threads.read_kernel_threads(self._python.pid)
-        except OSError:  # it ends: the walk says so
-            self._tasks = {}
-        now = time.monotonic()
-        self._next = now + _REST * (now - began)
 
 
 class _Moment(NamedTuple):
@@ -183,10 +146,13 @@ class SampledProcess:
         found = []
         self._resolve_unsure()
         self._labels.read_before()
+        if self._needs_tasks:
+            self._threads.read_states()
         copies, raws = self._read_stacks()
         at = time.monotonic()
+        alone = self._walker.thread_count == 1
         for raw in raws:
-            task = self._threads.find_thread(raw, len(raws) == 1) if self._needs_tasks else None
+            task = self._threads.find_thread(raw, alone) if self._needs_tasks else None
             if self._is_counted(raw, task, copies):
                 moment = _Moment(self._read_labels(raw, task), at)
                 found.append((moment, raw, self._find_new_codes(raw), task))
@@ -211,7 +177,7 @@ class SampledProcess:
 
     def _find_new_codes(self, raw: RawThread) -> dict[int, bytes | None]:
         """{code object: its identity} of those that are not known to be what they were."""
-        now = {code: self._codes.read_identity(code) for code in raw.code_addresses}
+        now = self._codes.read_identities(raw.code_addresses)
         new = {
             code: identity
             for code, identity in now.items()
@@ -228,10 +194,7 @@ class SampledProcess:
         stood shows that the identity is of the code that it runs."""
         if not found:
             return
-        later = {
-            raw.thread: raw.code_positions
-            for raw in python_threads.read_raw_threads(self._single_try_walker, self.pid)
-        }
+        later = {raw.thread: raw.code_positions for raw in self._walk(self._single_try_walker)}
         for raw, new in found:
             standing = raw.code_positions & later.get(raw.thread, set())
             for code in new.keys() - {code for _, code in standing}:
@@ -242,7 +205,9 @@ class SampledProcess:
         if len(self._confirmed) > _CONFIRMED_LIMIT:
             self._confirmed.clear()
         unsure, self._unsure = self._unsure, []
-        now = {code: self._codes.read_identity(code) for _, _, _, new in unsure for code in new}
+        if not unsure:
+            return
+        now = self._codes.read_identities({code for _, _, _, new in unsure for code in new})
         for moment, raw, frames, new in unsure:
             changed = {code for code, identity in new.items() if now[code] != identity}
             self._confirmed.update(
@@ -260,43 +225,44 @@ class SampledProcess:
         known = [unknown_frame() if frame.code in replaced else frame for frame in frames]
         self._add_sample(moment, raw, self._make_frame_keys(raw, known))
 
+    def _walk(self, walker: Any) -> list[RawThread]:
+        """Those that wait are left out where only those count that run."""
+        leaves_out = (
+            self._options.which == RUNNING
+            and not self._native
+            and not (self._capture and self._capture.has_late)  # it stands still for this sampler
+        )
+        return read_raw_threads(walker, self.pid, self._threads.waiting if leaves_out else ())
+
     def _read_stacks(self) -> tuple[Any, list[RawThread]]:
         """(copies of the native stacks, or threads that were stopped, what the walker says), of one moment."""
         if self._native is None:
             return (
                 self._read_stopped(self._capture)
                 if self._capture
-                else ((), python_threads.read_raw_threads(self._walker, self.pid))
+                else ((), self._walk(self._walker))
             )
         tids = proc_threads.list_thread_ids(self.pid)
         if self._options.which != ALL:
             tids = [tid for tid in tids if proc_threads.read_state_letter(self.pid, tid) == "R"]
         return self._native.copy_threads(
-            tids,
-            self._options.which == ALL,
-            lambda: python_threads.read_raw_threads(self._walker, self.pid),
+            tids, self._options.which == ALL, lambda: self._walk(self._walker)
         )
 
     def _read_stopped(self, capture: ThreadCapture) -> tuple[Collection[int], list[RawThread]]:
         """(threads that were stopped, raws).  Those that are on a processor are stopped, by a first look that says which these are: one that
         waits for a processor would stop only when it has one, and stands still anyway.  No sample is of the first look: what holds still in
         it lasts longer than what does not, and would have too large a share."""
-        running = [
-            raw
-            for raw in python_threads.read_raw_threads(self._single_try_walker, self.pid)
-            if raw.was_running
-        ]
+        running = [raw for raw in self._walk(self._single_try_walker) if raw.was_running]
         tasks = [self._threads.find_thread(raw, False) for raw in running]
         tids = [task.tid for task in tasks if task and task.state_letter == "R"]
         if not tids and not capture.has_late:
-            return (), python_threads.read_raw_threads(self._walker, self.pid)
-        stopped, raws = capture.read_stopped(
-            tids, lambda: python_threads.read_raw_threads(self._single_try_walker, self.pid)
-        )
+            return (), self._walk(self._walker)
+        stopped, raws = capture.read_stopped(tids, lambda: self._walk(self._single_try_walker))
         if all(raw.is_consistent for raw in raws):
             return stopped, raws
         again = {
-            raw.thread: raw for raw in python_threads.read_raw_threads(self._walker, self.pid)
+            raw.thread: raw for raw in self._walk(self._walker)
         }  # those that could not be stopped, or go on just now
         return stopped, [raw if raw.is_consistent else again.get(raw.thread, raw) for raw in raws]
 

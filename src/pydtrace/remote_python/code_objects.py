@@ -16,6 +16,8 @@ from .remote_python import unpack_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from .frame_variables import FrameVariables
     from .remote_python import RemotePython
 
@@ -102,21 +104,28 @@ class CodeObjects:
         self._frames.clear()
         self._texts = 0
 
-    def read_identity(self, address: int) -> bytes | None:
-        """The identity of a code object: its fields and its name.  None: there is none."""
-        layout = self._layout
+    def read_identities(self, addresses: Collection[int]) -> dict[int, bytes | None]:
+        """{code object: its identity, its fields and its name}.  None: there is none."""
+        records = dict(zip(addresses, self._memory.read_each(addresses, self._size), strict=True))
+        names = [unpack_word(record, self._name) if record else 0 for record in records.values()]
+        heads = self._memory.read_each(names, _NAME)
+        return {
+            address: self._make_identity(record, at, head) if record else None
+            for (address, record), at, head in zip(records.items(), names, heads, strict=True)
+        }
+
+    def _make_identity(self, record: bytes, at: int, head: bytes | None) -> bytes | None:
+        """at, head: the name's address and first bytes; None where its memory ends before these."""
+        layout, size = self._layout, max(min(_NAME, 4096 - at % 4096), self._layout["unicode_data"])
         try:
-            record = self._memory.read(address, self._size)
-            at = unpack_word(record, self._name)
-            name = self._memory.read(at, max(min(_NAME, 4096 - at % 4096), layout["unicode_data"]))
+            name = head[:size] if head else self._memory.read(at, size)
         except OSError:
             return None
         state, length = name[layout["unicode_state"]], unpack_word(name, layout["unicode_length"])
         begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
         # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
         text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
-        found: bytes = record[min(self._identity) :] + length.to_bytes(8, "little") + text
-        return found
+        return record[min(self._identity) :] + length.to_bytes(8, "little") + text
 
     def read_frame(self, address: int, instr: int) -> Frame:
         """The Frame of a code object and a position."""

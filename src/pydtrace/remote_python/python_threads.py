@@ -157,10 +157,10 @@ class ThreadStack:
         self.name = task.name if task else None
 
 
-def read_raw_threads(walker: Walker, pid: int) -> list[RawThread]:
-    """[Raw], in the order in which the threads began.  Raises StackReadError."""
+def read_raw_threads(walker: Walker, pid: int, skip: Sequence[int] = ()) -> list[RawThread]:
+    """[Raw], in the order in which the threads began, without those of skip (sorted addresses).  Raises StackReadError."""
     try:
-        data = walker.walk()
+        data = walker.walk(skip)
     except OSError as error:
         raise make_read_error(pid, error) from None
     words, at, found = memoryview(data).cast("Q"), 0, []
