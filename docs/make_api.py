@@ -45,7 +45,14 @@ GROUPS = {
         "Bucket",
         "Percentiles",
     ],
-    "Errors and settings": ["CompileError", "EngineError", "TraceWarning", "strict", "available"],
+    "Errors and settings": [
+        "CompileError",
+        "EngineError",
+        "TraceWarning",
+        "strict",
+        "redact",
+        "available",
+    ],
 }
 HIDDEN = {
     "Aggregation": {"from_items", "row", "key_types"},

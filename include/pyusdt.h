@@ -300,6 +300,9 @@ struct pyusdt_path {
 unsigned pyusdt_session_paths(unsigned session, struct pyusdt_path *paths, unsigned room,
                               uint64_t *generation);
 
+/* Counts an event of a probe as a drop of the session in a slot, which gets no more of it. */
+void pyusdt_drop_event(unsigned session, unsigned probe);
+
 /* That generation only, which costs little: to know whether what was compiled is still right. */
 uint64_t pyusdt_session_paths_generation(unsigned session);
 

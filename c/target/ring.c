@@ -514,8 +514,7 @@ static inline bool has_counted(unsigned number, unsigned probe, uint32_t place)
     return counted == PYUSDT_COUNT_DONE;
 }
 
-/* An event without a number for its place. */
-static SLOW void drop_without_place(unsigned number, unsigned probe)
+SLOW void pyusdt_drop_event(unsigned number, unsigned probe)
 {
     struct pyusdt_slot *slot = &pyusdt_core.slot[number];
     uint64_t wanted = atomic_load(&pyusdt_ctl_slot(number)->wanted);
@@ -540,7 +539,7 @@ void pyusdt_fire_at(unsigned probe, uint32_t place, uint64_t sessions,
          word != 0; word &= word - 1) {
         unsigned number = (unsigned)__builtin_ctzll(word);
         if (PYUSDT_UNLIKELY(!known))
-            drop_without_place(number, probe);
+            pyusdt_drop_event(number, probe);
         else if (!has_counted(number, probe, place))
             write_to_session(number, probe, place, args);
     }

@@ -358,6 +358,7 @@ PARSERS: dict[str, Parser] = {
     "file": _parse_repeated,
     # whether paths to values may have the names of secrets (docs/howto/values.md)
     "secrets": _parse_flag,
+    "valuerate": _parse_size,  # bytes of values a second of a process
     # the provider of $target stands for those of its descendants, too (docs/reference/pydtrace.md)
     "children": _parse_flag,
     # the provider python goes into what the command of -c starts, too (docs/reference/python-vm.md)

@@ -24,5 +24,8 @@ cdef extern from "_core_c/module_methods.h":
 cdef extern from "_core_c/python_stack.h":
     void pyusdt_python_stack_start()
 
+cdef extern from "_core_c/vm/secret_names.h":
+    int pyusdt_redact(const char *patterns, size_t length)
+
 cdef extern from "_core_c/vm/python_provider.h":
     int pyusdt_vm_add_methods(object module) except -1

@@ -52,6 +52,23 @@ def flight() -> str | None:
     return os.fsdecode(<bytes>path) if code else None
 
 
+def redact(*patterns: str) -> None:
+    """Never give the values of these names to any tracer, nor to `pyusdt dump`: 'salary', 'card*'.
+
+    - A pattern is one of a shell, without regard to case. `redact('*')` hides all values.
+    - It holds until the process ends, as PYUSDT_REDACT in its environment does.
+    - Raises ValueError without a pattern, or if there is no room for all of them (4,095 bytes in a process).
+    """
+    cdef bytes encoded
+    if not patterns or not all(type(each) is str and each.strip(', \t\n') for each in patterns):
+        raise ValueError("redact() takes patterns of names: redact('salary', 'card*')")
+    encoded = ','.join(patterns).encode('utf-8', 'surrogatepass')
+    if b'\0' in encoded:
+        raise ValueError("redact(): a pattern has a NUL")
+    if pyusdt_redact(encoded, len(encoded)) != 0:
+        raise ValueError("redact(): more patterns than the 4,095 bytes of a process")
+
+
 def remark(provider: str, names: str, text: str) -> None:
     """Explain to tracers of a framework's probes (names separated by blanks) why these do not fire here.
 

@@ -366,6 +366,24 @@ def test_destructive(engine, serve, root):
     assert done.why == "this host's policy does not allow destructive actions", done
 
 
+def test_values(serve, tmp_path):
+    """They may be forbidden; the audit has their paths, whatever comes of it."""
+    audit = tmp_path / "audit"
+    script = (
+        "python*::f:function-entry /local.cart.total > 1/ { @[(string)global.NAME] = count(); }"
+    )
+    done = serve(f"audit: {audit}\nvalues: no\n", script)
+    assert done.why == "this host's policy does not allow values of programs: local.cart.total", (
+        done
+    )
+    line = audit.read_text()
+    assert "values=local.cart.total,global.NAME script=" in line and "refused: " in line
+    done = serve(
+        f"audit: {audit}\nvalues: no\n", "python*::f:function-entry { @ = count(); }", seconds=1
+    )
+    assert not done.why and "values=" not in audit.read_text().splitlines()[1], done
+
+
 # --- maxcpu, memory, time ------------------------------------------------------------------------
 
 

@@ -324,6 +324,78 @@ def test_the_veto_is_said_to_those_that_it_concerns(python, tmp_path):
     assert errors[1:3] == ["", ""]
 
 
+REDACTING = """
+import sys, time
+import pyusdt
+def f(salary, n, text): return n
+pyusdt.redact("other*", "größe")
+i = 0
+end = time.time() + 30
+print("ready", flush=True)
+while time.time() < end:
+    f(i, i, "x" * 200)
+    i += 1
+    time.sleep(0.001)
+    if i == 1500:
+        pyusdt.redact("SAL*")
+"""
+
+
+@pytest.fixture
+def redacting(python, tmp_path):
+    path = tmp_path / "redacting.py"
+    path.write_text(REDACTING)
+    environment = {**os.environ, "PYTHONPATH": python_builds.ROOM, "PYUSDT_VM": "1"}
+    command = [python, "-m", "pyusdt", str(path)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as target:
+        assert target.stdout.readline() == b"ready\n"
+        yield target.pid
+        target.kill()
+
+
+def trace(pid: int, script: str, *options: str):
+    environment = {**os.environ, "PYTHONPATH": python_builds.ROOM}
+    command = [*python_builds.pydtrace(), "-q", *options, "-n", script, "-p", str(pid)]
+    return harness.run(command, env=environment)
+
+
+def test_what_the_program_redacts_while_it_is_traced(redacting):
+    """From the call on, and for a session that has begun."""
+    script = """python$target::f:function-entry { @[present(local.salary)] = min(local.n); }
+        python$target::f:function-entry /local.n > 2200/ { exit(0); }"""
+    done = trace(redacting, script, "-x", "secrets")
+    rows = dict([int(each) for each in line.split()] for line in done.stdout.splitlines() if line)
+    assert rows[1] < 1500 <= rows[0] <= 1501, done
+    assert "pyusdt.redact()" in done.stderr
+    done = trace(redacting, "python$target::f:function-entry { print(local); exit(0); }")
+    assert done.stdout.startswith("salary=<redacted>, n="), done
+
+
+def test_a_rate_of_values(redacting):
+    """What is beyond it is dropped and counted, and the process says why."""
+    script = """python$target::f:function-entry { @ = count(); @b = sum(strlen(local.text)); } tick-2s { exit(0); }"""
+    done = trace(redacting, script, "-x", "valuerate=10000")
+    events, size = (int(each) for each in done.stdout.split())
+    assert size == 200 * events and 10000 <= size <= 45000, done
+    assert "than -x valuerate allows" in done.stderr and " drops" in done.stderr
+    assert "drop" not in trace(redacting, script, "-x", "valuerate=10m").stderr
+
+
+def test_a_rate_needs_room_for_one_more_path(program):
+    six = " + ".join(f"local.a{number}" for number in range(6))
+    done = run(sys.executable, program, f"{ENTRY} /{six}/ {{ }}", "-x", "valuerate=1k")
+    assert done.status == 1 and "at most 5 paths" in done.stderr, done
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "''", "1", "'a', b'b'", "' , '", "'a\\0b'", "'a' * 5000"]
+)
+def test_what_is_no_pattern(arguments):
+    code = f"import pyusdt; pyusdt.redact({arguments})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "ValueError: redact()" in done.stderr, done
+
+
 def test_secrets(python, program):
     script = f'{ENTRY} /local.cart.password == "hunter2"/ {{ @ = count(); }}'
     done = run(python, program, script)

@@ -130,6 +130,18 @@ def test_secrets_and_the_programs_veto():
     assert plain["cart"]["attributes"]["total"] == redacted
 
 
+def test_what_the_program_redacts_by_itself():
+    code = (
+        "import pyusdt, time\npyusdt.redact('sal*', 'größe')\npyusdt.redact('card')\n"
+        "def wait(salary, card, plain):\n    größe = 1\n    print('ready', flush=True)\n    time.sleep(60)\n"
+        "wait(5, 6, 7)\n"
+    )
+    with harness.started([sys.executable, "-u", "-c", code]) as subject:
+        found = by_function(dumped(subject.pid, "--secrets"))["wait"]
+    redacted = {"absent": "redacted"}
+    assert found == {"salary": redacted, "card": redacted, "größe": redacted, "plain": 7}
+
+
 def test_a_veto_of_everything():
     environment = {**os.environ, "PYUSDT_REDACT": "*"}
     with harness.started([sys.executable, "-u", PROGRAM], env=environment) as subject:

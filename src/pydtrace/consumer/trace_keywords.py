@@ -126,6 +126,7 @@ class OptionKeywords(TypedDict, total=False):
     unodefs: bool
     useruid: Value
     ustackframes: Value
+    valuerate: Value
     verbose: bool
     version: Value
     workers: Value

@@ -10,11 +10,13 @@ import os
 import sys
 
 from . import ast
+from .compile_errors import refuse
 from .front.libraries import Libraries
 from .front.source_text import Location, Source
 from .pass_manager import TREES, back_end, front_end
 from .types.kernel_btf import KernelTypeResolver
 from .types.resolve import MOST_PATHS, ProgramNames
+from .types.value_paths import encode_rate
 
 TYPE_CHECKING = False  # of typing, which the compiler does not import
 if TYPE_CHECKING:
@@ -157,13 +159,22 @@ class Compiler:
         text: str = format_disassembly(clauses, program, self.names)
         return text
 
+    def _encode_rate(self, place: Location) -> bytes:
+        rate = self.options.get("valuerate", 0) if self.names.paths else 0
+        if rate and len(self.names.paths) == MOST_PATHS:
+            message = f"a program with -x valuerate reads at most {MOST_PATHS - 1} paths"
+            refuse("D_PATH_MANY", place, message)
+        return encode_rate(rate) if rate else b""
+
     def generate_program(self) -> Any:
         """The program.Program of all texts."""
         place = self.last_location or Location(Source(""), 0, 0, 0)
         with DeepRecursion(self.names.limits):
             program = back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
         program.paths = list(self.names.paths)
-        if 0 < len(program.paths) < MOST_PATHS:
+        program.path_texts = self.names.path_texts
+        program.value_rate = self._encode_rate(place)
+        if 0 < len(program.paths) < MOST_PATHS - bool(program.value_rate):
             program.conditions, program.decided_in_target = self.names.conditions.encode(
                 program.paths
             )

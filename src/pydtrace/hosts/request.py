@@ -27,6 +27,7 @@ FORWARDED = (
     "dynvarsize",
     "specsize",
     "strsize",
+    "valuerate",
     "nspec",
     "stackframes",
     "ustackframes",

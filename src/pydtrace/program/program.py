@@ -231,6 +231,8 @@ class Program:
         "target",
         "variable_size",
         "paths",
+        "path_texts",
+        "value_rate",
         "conditions",
         "decided_in_target",
         "warnings",
@@ -245,6 +247,8 @@ class Program:
         self.strsize = 256
         self.variable_size = 0
         self.paths: list[bytes] = []  # to values of a Python program; path i is argument 6 + i
+        self.path_texts: list[str] = []  # the same, as the source has them
+        self.value_rate = b""  # -x valuerate, as one more path of a session
         self.conditions = b""  # of predicates, on these values; the last "path" of a session
         self.decided_in_target: list[str] = []  # the same as text
         self.warnings: list[str] = []  # what is right, and is likely not meant

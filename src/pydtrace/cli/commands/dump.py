@@ -13,12 +13,13 @@ from collections import namedtuple
 
 from pydtrace._tracer import Memory
 from pydtrace.process import proc_threads
-from pydtrace.program.secret_names import SecretNames, read_veto
+from pydtrace.program.secret_names import SecretNames
 from pydtrace.remote_python import native_dump, python_threads
 from pydtrace.remote_python.asyncio_tasks import AsyncioTasks
 from pydtrace.remote_python.code_objects import CodeObjects, LocatedFrame
 from pydtrace.remote_python.deadlocks import LockReader, find_cycles
 from pydtrace.remote_python.frame_variables import FrameVariablesReader
+from pydtrace.remote_python.program_veto import read_program_veto
 from pydtrace.remote_python.remote_python import (
     PythonNotFound,
     RemotePython,
@@ -79,7 +80,7 @@ class VariableOptions:
 
     def make_reader(self, python: RemotePython) -> FrameVariablesReader:
         try:
-            veto = read_veto(python.pid)
+            veto = read_program_veto(python)
         except OSError as error:
             raise make_read_error(python.pid, error) from None
         secrets = SecretNames(self.redacted, veto, self.are_secrets_shown)

@@ -80,16 +80,18 @@ class ProgramNames:
         self.limits = SizeLimits()
         self.own_roots: set[str] = set()  # variables that are called as what paths begin with
         self.paths: list[bytes] = []  # to values of a Python program: value_paths.py
+        self.path_texts: list[str] = []
         self.conditions = SessionConditions()
         self.mentioned: set[str] = set()  # names that stood where only a variable can
 
-    def add_path(self, loc: Location, path: bytes) -> int:
-        """The number of a path, each once."""
+    def add_path(self, loc: Location, path: bytes, text: str) -> int:
+        """The number of a path, each once.  text: as the source has it."""
         if path not in self.paths:
             if len(self.paths) == MOST_PATHS:
                 hint = "a path counts once for each type that it has"
                 refuse("D_PATH_MANY", loc, f"a program reads at most {MOST_PATHS} paths", hint)
             self.paths.append(path)
+            self.path_texts.append(text)
         return self.paths.index(path)
 
     def find_kernel_type(self, name: str) -> t.Type | None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FIRST_ARGUMENT, MOST = 6, 6  # PYUSDT_PATH_ARG, PYUSDT_PATHS_MAX
 _STEPS, _NAME = 8, 255  # PYUSDT_FETCH_STEPS, PYUSDT_FETCH_NAME
 _VERSION = 1
-_LOCAL, _GLOBAL, _GIVEN, _LOCALS, _EXCEPTION = 1, 2, 3, 5, 6  # enum pyusdt_fetch_root
+_LOCAL, _GLOBAL, _GIVEN, _LOCALS, _EXCEPTION, _RATE = 1, 2, 3, 5, 6, 7  # enum pyusdt_fetch_root
 _ATTRIBUTE, _INDEX, _KEY = 1, 2, 3  # enum pyusdt_fetch_op
 _INT, _STRING, _PRESENT, _TYPENAME, _LENGTH, _REPR = 1, 3, 4, 5, 6, 7  # enum pyusdt_fetch_result
 _ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _EXCEPTION}
@@ -116,6 +116,11 @@ class Path:
             "=IBBBBHHI", size, _VERSION, root, len(self.steps), result, *places[0], most
         )
         return head + rows + names
+
+
+def encode_rate(size: int) -> bytes:
+    """How many bytes of values a second the traced process may send: one more path of a session."""
+    return struct.pack("=IBBBBHHI", 16, _VERSION, _RATE, 0, 0, 0, 0, min(size, (1 << 32) - 1))
 
 
 def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
@@ -343,7 +348,9 @@ class _PathWriter:
         if result == _REPR:  # one that strsize truncated would not be marked
             most = max(min(most, int(self._names.options.get("strsize", 256)) - 1), _REPR_LEAST)
             result = _REPR_WITH_SECRETS if self._names.options.get("secrets") else _REPR
-        number = FIRST_ARGUMENT + self._names.add_path(path.loc, path.encode(result, most))
+        number = FIRST_ARGUMENT + self._names.add_path(
+            path.loc, path.encode(result, most), str(path)
+        )
         if result in (_STRING, _TYPENAME, _REPR, _REPR_WITH_SECRETS):
             return make_string_argument(path.loc, number)
         return make_raw_argument(path.loc, number, t.INT64)

@@ -241,7 +241,7 @@ class EmbeddedEngine(Engine):
             )
             if len(self._consumers) > 1:
                 self._crew = _tracer.ParallelConsumers(self._session, self._consumers)
-            for path in [*self.program.paths, self.program.conditions]:
+            for path in [*self.program.paths, self.program.conditions, self.program.value_rate]:
                 if path:
                     self._session.add_path(path)
             demand = _ALL_ARGUMENTS if "record" in self.options else None  # for the scripts to come

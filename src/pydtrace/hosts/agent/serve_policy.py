@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pydtrace.program.program import Program
 
 _ANY = "any"
-_SWITCHES = ("commands", "destructive")  # yes or no
+_SWITCHES = ("commands", "destructive", "values")  # yes or no
 _LISTS = ("scripts", "options", "processes", "relay")  # any, or words
 _AMOUNTS = {
     "maxcpu": "maxcpu",
@@ -75,6 +75,7 @@ class Policy:
             "relay": [_ANY],
             "commands": True,
             "destructive": True,
+            "values": True,
         }
         self._audit: str | None = None
         self._ends: float | None = None
@@ -191,6 +192,7 @@ class Policy:
         """What the script says by itself is known now.  asked: the options before it was compiled."""
         if (program.destructive or options.get("destructive")) and not self.rules["destructive"]:
             raise PolicyDenied("this host's policy does not allow destructive actions")
+        self._check_values(program)
         allowed, by_script = (
             self.rules["options"],
             {name for name in _HOST_OPTIONS & options.keys() if options[name] != asked.get(name)},
@@ -212,6 +214,15 @@ class Policy:
         ):
             raise PolicyDenied(
                 f"this host's policy bounds {' and '.join(bounds)}, which dtrace(1) does not support: use -x engine=embedded or kernel"
+            )
+
+    def _check_values(self, program: Program) -> None:
+        """They are in the audit, which a long request may cut off behind them."""
+        if program.path_texts:
+            self._asked = f"values={','.join(program.path_texts)} {self._asked}"
+        if program.path_texts and not self.rules["values"]:
+            raise PolicyDenied(
+                f"this host's policy does not allow values of programs: {escape_for_terminal(program.path_texts[0])}"
             )
 
     @property

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORBIDDEN "some values are absent: PYUSDT_REDACT of this program has their names"
+#define FORBIDDEN \
+    "some values are absent: this program has redacted their names (PYUSDT_REDACT, pyusdt.redact())"
 
 struct step {
     enum pyusdt_fetch_op op;

@@ -30,6 +30,7 @@ enum pyusdt_fetch_root {
     PYUSDT_FETCH_NO_ROOT,   /* conditions (value_conditions.h) */
     PYUSDT_FETCH_LOCALS,    /* all variables of the frame, as a text */
     PYUSDT_FETCH_EXCEPTION, /* the exception of the event */
+    PYUSDT_FETCH_RATE,      /* no program: `most` is how many bytes of values a second */
 };
 
 enum pyusdt_fetch_op {
@@ -85,7 +86,7 @@ struct pyusdt_fetched {
 
 int pyusdt_fetch_is_supported(void);
 
-/* NULL: it is none, or the program's PYUSDT_REDACT forbids it (*wrong says why, a static text), or there is no
+/* NULL: it is none, or the program has redacted a name in it (*wrong says why, a static text), or there is no
  * memory. With the GIL. */
 struct pyusdt_fetch_program *pyusdt_fetch_load(const void *bytes, size_t size, const char **wrong);
 void pyusdt_fetch_free(struct pyusdt_fetch_program *program);

@@ -3,7 +3,9 @@
 #include "_core_c/vm/secret_names.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fnmatch.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,16 +22,44 @@ static const char listed[] =
 static const char *const ends[] = {"secret", "token", "privatekey", "secretkey"};
 static const char *const parts[] = {"password", "passwd", "passphrase", "apikey"};
 
-int pyusdt_is_forbidden(const char *name, size_t length)
-{
-    const char *at = getenv("PYUSDT_REDACT");
-    char pattern[PYUSDT_SECRET_NAME + 1], text[PYUSDT_SECRET_NAME + 1];
+/* ---- the program's own ---- */
 
-    if (at == NULL)
-        return 0;
-    length = length < sizeof text ? length : sizeof text - 1;
-    memcpy(text, name, length);
-    text[length] = '\0';
+__attribute__((visibility("default"))) char pyusdt_redacted_names[PYUSDT_REDACTED_SIZE];
+static uint32_t redactions;
+
+/* The comma before them comes last: until then they are behind the end. */
+static int add_patterns(const char *patterns, size_t length)
+{
+    size_t size = strlen(pyusdt_redacted_names);
+
+    if (length + 2 > sizeof pyusdt_redacted_names - size)
+        return -ENOSPC;
+    memcpy(pyusdt_redacted_names + size + 1, patterns, length);
+    __atomic_store_n(&pyusdt_redacted_names[size], ',', __ATOMIC_RELEASE);
+    __atomic_add_fetch(&redactions, 1, __ATOMIC_RELEASE);
+    return 0;
+}
+
+int pyusdt_redact(const char *patterns, size_t length)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    int r;
+
+    pthread_mutex_lock(&mutex);
+    r = add_patterns(patterns, length);
+    pthread_mutex_unlock(&mutex);
+    return r;
+}
+
+uint32_t pyusdt_redactions(void)
+{
+    return __atomic_load_n(&redactions, __ATOMIC_ACQUIRE);
+}
+
+static int has_pattern(const char *at, const char *name)
+{
+    char pattern[PYUSDT_SECRET_NAME + 1];
+
     while (*(at += strspn(at, ", \t\n")) != '\0') {
         size_t size = strcspn(at, ", \t\n");
 
@@ -37,11 +67,25 @@ int pyusdt_is_forbidden(const char *name, size_t length)
             return 1; /* in doubt */
         memcpy(pattern, at, size);
         pattern[size] = '\0';
-        if (fnmatch(pattern, text, FNM_CASEFOLD) == 0)
+        if (fnmatch(pattern, name, FNM_CASEFOLD) == 0)
             return 1;
         at += size;
     }
     return 0;
+}
+
+int pyusdt_is_forbidden(const char *name, size_t length)
+{
+    const char *at_start = getenv("PYUSDT_REDACT");
+    char text[PYUSDT_SECRET_NAME + 1];
+
+    if (at_start == NULL && pyusdt_redactions() == 0)
+        return 0;
+    length = length < sizeof text ? length : sizeof text - 1;
+    memcpy(text, name, length);
+    text[length] = '\0';
+    return (at_start != NULL && has_pattern(at_start, text)) ||
+           has_pattern(pyusdt_redacted_names, text);
 }
 
 /* ---- words ---- */

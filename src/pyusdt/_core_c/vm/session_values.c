@@ -9,10 +9,13 @@
 #include "_core_c/vm/fetch_program.h"
 #include "_core_c/vm/object_locks.h"
 #include "_core_c/vm/python_provider.h"
+#include "_core_c/vm/secret_names.h"
 #include "_core_c/vm/unknown_variables.h"
 #include "_core_c/vm/value_conditions.h"
+#include "shared/os.h"
 
 #define PATHS (PYUSDT_MAX_ARGS - PYUSDT_PATH_ARG)
+#define SECOND 1000000000ull
 #define CODE_PROBES (PYUSDT_VM_BIT(PYUSDT_VM_CODE_PROBES) - 1)
 
 /* With the GIL, which no step between filling a buffer and firing gives up. Without it a session's
@@ -23,7 +26,10 @@ static struct compiled {
     struct pyusdt_fetch_program *program[PATHS]; /* NULL: its values are absent */
     struct pyusdt_conditions conditions;         /* all zeros: none */
     const char *wrong;                           /* why values are absent, or NULL */
-    int was_busy; /* one was absent because another thread changed an object */
+    uint32_t redactions;                         /* of the program, when they were compiled */
+    uint32_t rate;   /* bytes of values a second; 0: as many as there are */
+    int has_dropped; /* events for that rate */
+    int was_busy;    /* one was absent because another thread changed an object */
     struct pyusdt_variables_seen variables;
 } compiled[PYUSDT_MAX_SESSIONS];
 static PYUSDT_PER_THREAD char texts[PATHS][PYUSDT_FETCH_TEXT];
@@ -118,6 +124,8 @@ static const char *find_wrong(unsigned number)
         pyusdt_session_paths_generation(number))
         return NULL;
     wrong = __atomic_load_n(&compiled[number].wrong, __ATOMIC_RELAXED);
+    if (wrong == NULL && __atomic_load_n(&compiled[number].has_dropped, __ATOMIC_RELAXED))
+        return "events are dropped: their values are more bytes a second than -x valuerate allows";
     return wrong == NULL && __atomic_load_n(&compiled[number].was_busy, __ATOMIC_RELAXED)
                ? "some values are absent, or <busy>: other threads were just changing them"
                : wrong;
@@ -155,9 +163,10 @@ void pyusdt_vm_paths_explain(void)
     __atomic_clear(&is_explaining, __ATOMIC_RELEASE);
 }
 
-static void report_busy(struct compiled *session)
+/* flag: of a session. */
+static void report_once(int *flag)
 {
-    if (__atomic_exchange_n(&session->was_busy, 1, __ATOMIC_RELAXED) == 0)
+    if (__atomic_exchange_n(flag, 1, __ATOMIC_RELAXED) == 0)
         pyusdt_vm_paths_explain();
 }
 
@@ -169,11 +178,17 @@ static void free_programs(struct compiled *session)
         pyusdt_fetch_free(session->program[i]);
 }
 
-/* The conditions are behind all paths. */
+/* The conditions and the rate are behind all paths. */
 static void add_program(struct compiled *session, unsigned i, const struct pyusdt_path *path)
 {
+    struct pyusdt_fetch_head head;
     const char *wrong;
 
+    if (path->size == sizeof head &&
+        (memcpy(&head, path->bytes, sizeof head), head.root == PYUSDT_FETCH_RATE)) {
+        session->rate = head.most;
+        return;
+    }
     if (pyusdt_conditions_are(path->bytes, path->size)) {
         if (!pyusdt_conditions_load(path->bytes, path->size, i, &session->conditions))
             session->conditions = (struct pyusdt_conditions){0};
@@ -191,6 +206,7 @@ __attribute__((noinline)) static int compile_paths(unsigned number)
     struct pyusdt_path paths[PATHS];
     struct compiled session = {0};
 
+    session.redactions = pyusdt_redactions();
     session.n = pyusdt_session_paths(number, paths, PATHS, &session.generation);
     for (unsigned i = 0; i < session.n; i++)
         add_program(&session, i, &paths[i]);
@@ -207,7 +223,8 @@ __attribute__((noinline)) static int compile_paths(unsigned number)
 
 static int is_compiled(unsigned number, uint64_t generation)
 {
-    return __atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) == generation;
+    return __atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) == generation &&
+           __atomic_load_n(&compiled[number].redactions, __ATOMIC_RELAXED) == pyusdt_redactions();
 }
 
 /* The programs of the session in a slot now, until end_reading(); NULL: it has none, or they are just
@@ -224,7 +241,7 @@ static struct compiled *find_programs(unsigned number)
             return session;
         end_reading(number);
     }
-    report_busy(session);
+    report_once(&session->was_busy);
     return NULL;
 }
 
@@ -346,7 +363,7 @@ static const struct pyusdt_fetched *read_path(void *from, unsigned i, const char
     else
         reading->found[i].present = reading->found[i].busy = 0;
     if (reading->found[i].busy)
-        report_busy(reading->session);
+        report_once(&reading->session->was_busy);
     return &reading->found[i];
 }
 
@@ -378,7 +395,60 @@ static void fire(const struct pyusdt_firing *firing, uint32_t place, uint64_t se
         pyusdt_fire_at(firing->probe, place, session, &firing->args);
 }
 
-/* Fires with the values, unless no clause of the session is interested. */
+/* ---- how many bytes ---- */
+
+/* Of each session: bytes that are left, at most those of a second, and until when they were added. */
+static struct budget {
+    uint64_t generation, counted_until;
+    int64_t left;
+} budgets[PYUSDT_MAX_SESSIONS];
+
+/* Without the GIL one of several threads adds, the others find what there is. */
+static void add_to_budget(struct budget *budget, const struct compiled *session)
+{
+    uint64_t now = pyusdt_now(), before = __atomic_load_n(&budget->counted_until, __ATOMIC_RELAXED);
+    int64_t left = __atomic_load_n(&budget->left, __ATOMIC_RELAXED), most = session->rate;
+    uint64_t elapsed = now - before < SECOND ? now - before : SECOND;
+    int64_t more = (int64_t)(elapsed * session->rate / SECOND);
+
+    if (more == 0 || !__atomic_compare_exchange_n(&budget->counted_until, &before, now, 0,
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    if (left + more > most)
+        more = most - left;
+    __atomic_add_fetch(&budget->left, more, __ATOMIC_RELAXED);
+}
+
+/* Whether values may be read for the session now. */
+static int has_budget(unsigned number, const struct compiled *session)
+{
+    struct budget *budget = &budgets[number];
+
+    if (session->rate == 0)
+        return 1;
+    if (__atomic_load_n(&budget->generation, __ATOMIC_RELAXED) != session->generation) {
+        __atomic_store_n(&budget->generation, session->generation, __ATOMIC_RELAXED);
+        __atomic_store_n(&budget->counted_until, pyusdt_now(), __ATOMIC_RELAXED);
+        __atomic_store_n(&budget->left, session->rate, __ATOMIC_RELAXED);
+    }
+    if (__atomic_load_n(&budget->left, __ATOMIC_RELAXED) <= 0)
+        add_to_budget(budget, session);
+    return __atomic_load_n(&budget->left, __ATOMIC_RELAXED) > 0;
+}
+
+/* What the arguments of an event have taken: a number has 8 bytes, a text its own. */
+static void charge(unsigned number, const struct pyusdt_firing *firing, uint32_t demand)
+{
+    int64_t size = 0;
+
+    for (unsigned i = PYUSDT_PATH_ARG; i < PYUSDT_MAX_ARGS; i++)
+        if (demand >> i & 1)
+            size +=
+                firing->args.length[i] != 0 ? firing->args.length[i] : (int64_t)sizeof(uint64_t);
+    __atomic_sub_fetch(&budgets[number].left, size, __ATOMIC_RELAXED);
+}
+
+/* Fires with the values, unless no clause of the session is interested, or it has no bytes left. */
 static void offer_to(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
                      uint32_t place, unsigned number, struct compiled *session, uint32_t demand)
 {
@@ -388,9 +458,16 @@ static void offer_to(struct pyusdt_firing *firing, const struct pyusdt_pyvm_even
             &session->conditions, PYUSDT_VM_BIT(event->probe),
             &(struct pyusdt_condition_subjects){&reading, read_path, read_argument}))
         return;
+    if (!has_budget(number, session)) {
+        pyusdt_drop_event(number, firing->probe);
+        report_once(&session->has_dropped);
+        return;
+    }
     for (unsigned i = 0; i < session->n; i++)
         if (demand >> (PYUSDT_PATH_ARG + i) & 1)
             set_value(firing, i, &reading);
+    if (session->rate != 0)
+        charge(number, firing, demand);
     fire(firing, place, 1ull << number);
     set_absent(firing);
 }

@@ -3,7 +3,10 @@
  *
  * - A session's paths are compiled before its probes are on, or when an event comes that it is
  *   interested in.
- * - The traced program's own PYUSDT_REDACT forbids paths with these names: their values are absent.
+ * - The traced program forbids paths with the names that it has redacted (secret_names.h): their
+ *   values are absent.
+ * - A session may set how many bytes of values a second it wants of a process. Events beyond that are
+ *   its drops, and their values are not read.
  */
 #ifndef PYUSDT_CORE_SESSION_VALUES_H
 #define PYUSDT_CORE_SESSION_VALUES_H
