@@ -34,7 +34,7 @@ def test_planted_causes_in_flask():
         "statement": r"likely cause: SQL select pause\(\?\), \? at \S*why_flask.py:\d+ statement",
         "statements": r"likely cause: SQL select pause.* at \S*why_flask.py:\d+ statements, 100 times instead of 1",
         "regex": r"likely cause: (code: .* at \S*why_flask.py:\d+ regex|a wait for a processor, .*)",
-        "lock": r"likely cause: a wait for a lock in reserve at \S*why_flask.py:\d+ reserve",
+        "lock": r"likely cause: a wait for a lock in reserve at \S*why_flask.py:\d+ reserve; held by keep_stock at \S+:\d+ keep_stock \(.*\)",
         "worker": "likely cause: a wait for a worker for builtins.int",
     }
     report = ask_why(FLASK, "45", *routes)
@@ -82,7 +82,7 @@ def test_ctrl_c_prints_the_report():
         ([], 2, "give process ids, or -- and a command"),
         (["1", "--", "true"], 2, "give process ids, or -- and a command"),
         (["--slower", "100", "--", "true"], 2, "'100' is not a duration: 50ms, 2s"),
-        (["--", "sleep", "0"], 1, "no request ended: the program must run under `pyusdt run`"),
+        (["--", "sleep", "0"], 1, "no request ended: the program must answer HTTP requests"),
         (["--", sys.executable, "-I", "-c", "pass"], 1, "no probes can be brought into it"),
     ],
 )

@@ -34,7 +34,7 @@ _NAMES = {
         instrument_frameworks instrument_work keep_and_wait metrics otlp probe_sites
         profile_samples pydtrace_oracle python_vm_coexistence python_vm_idle python_vm_injection
         python_vm_no_events pyusdt_serve relays serve_policy shutdown spans
-        task_variables_asyncio timeline tracers values watcher_rights web wheels
+        task_variables_asyncio timeline tracers values watcher_rights web wheels why_causes
     """,
     "kernel": """
         aggregation_key_limit bpf_python_unwinder current_task kernel_engine kernel_stacks linker

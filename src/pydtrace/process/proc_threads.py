@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from . import syscall_numbers
 
@@ -95,6 +96,21 @@ def read_futex_address(pid: int, tid: int) -> int | None:
         return None
 
 
+def read_wait(pid: int, tid: int) -> tuple[str, int] | None:
+    """(the system call that a thread waits in, its first argument); ("", 0): it waits in none, for a page of memory.  None: it runs,
+    or that may not be known."""
+    try:
+        words = _read_text(f"/proc/{pid}/task/{tid}/syscall").split()
+        if words[0] == "-1":
+            return "", 0
+        if len(words) < 2:
+            return None
+        number = int(words[0])
+        return _syscall_names().get(number, f"system call {number}"), int(words[1], 16)
+    except (OSError, LookupError, ValueError):
+        return None
+
+
 def read_inner_pid(pid: int) -> int:
     """The id that a process has for itself."""
     try:
@@ -103,6 +119,7 @@ def read_inner_pid(pid: int) -> int:
         return pid
 
 
+@cache
 def _syscall_names() -> dict[int, str]:
     """{number: name} of this processor's system calls."""
     return {

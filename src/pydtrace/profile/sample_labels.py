@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Labels = tuple[tuple[str, str], ...]
 
-PROCESS, THREAD, STATE = "process", "thread", "state"
+PROCESS, THREAD, STATE, HOLDER = "process", "thread", "state", "holder"
 
 
 def format_labels(labels: Labels, names: Container[str]) -> str:

@@ -16,6 +16,7 @@ from pydtrace.process import proc_threads
 from pydtrace.process.identity import is_alive
 from pydtrace.process.process_names import read_name
 from pydtrace.remote_python.code_objects import CodeObjects, unknown_frame
+from pydtrace.remote_python.deadlocks import LockReader
 from pydtrace.remote_python.native_dump import NO_COPY, NativeStacks
 from pydtrace.remote_python.python_threads import read_raw_threads
 from pydtrace.remote_python.remote_python import RemotePython, StackReadError
@@ -26,7 +27,7 @@ from pydtrace.unwind.native_unwinder import interleave_frames
 from pydtrace.unwind.thread_capture import ThreadCapture
 
 from .frame_key import FrameKey, pseudo_frame
-from .sample_labels import PROCESS, STATE, THREAD
+from .sample_labels import HOLDER, PROCESS, STATE, THREAD
 from .stack_profile import RUNNING_THREADS
 
 TYPE_CHECKING = False
@@ -41,13 +42,15 @@ if TYPE_CHECKING:
     from .stack_profile import Profile
 
 RUNNING, GIL, ALL = "running", "gil", "all"
-# What a thread does, as the label of its samples.
-HAS_GIL, RUNS, WAITS_FOR_GIL, WAITS_FOR_LOCK, WAITS = (
+# What a thread does, as the label of its samples; WAITS_IN is followed by a system call.
+HAS_GIL, RUNS, WAITS_FOR_GIL, WAITS_FOR_LOCK, WAITS_FOR_PAGE, WAITS, WAITS_IN = (
     "has the GIL",
     "runs",
     "waits for the GIL",
     "waits for a lock",
+    "waits for a page of memory",
     "waits",
+    "waits in ",
 )
 WORDS = {RUNNING: RUNNING_THREADS, GIL: "threads that hold the GIL", ALL: "all threads"}
 _TRIES = 32
@@ -57,12 +60,14 @@ _CONFIRMED_LIMIT = 1 << 16  # code objects
 _REPLACED = b""  # no identity: the code object whose frame was seen is gone
 _FRESH = 0.5  # seconds for which each round checks whether a new process is a Python
 _LOOK = 0.01  # seconds of a child between its last sample and its end
+_HOLDERS = 0.05  # seconds between two reads of who holds the locks, at least
+_REST = 20  # the pause between two such reads, in durations of one
 
 
 class SamplerOptions:
     """which: RUNNING, GIL or ALL; lines: a frame has its line, not only its function; threads: samples have labels of their process and thread; frames: of a stack, at most;
     native: with native frames; stop: a thread that runs is stopped for the moment in which its stack is read;
-    tasks, tags: asyncio tasks, tags are separate; states: what a thread does is the first label."""
+    tasks, tags: asyncio tasks, tags are separate; states: what a thread does is the first label; of one that waits for a lock another is the id of the thread that holds it, 0: unknown."""
 
     __slots__ = (
         "frames",
@@ -105,6 +110,13 @@ class _Moment(NamedTuple):
     at: float
 
 
+class _LockThread(NamedTuple):
+    """What LockReader needs of a thread."""
+
+    address: int
+    kernel_thread: KernelThread
+
+
 class SampledProcess:
     """A sampled process.  child: this process started it.  Raises StackReadError if it cannot be sampled."""
 
@@ -138,6 +150,8 @@ class SampledProcess:
             tuple[_Moment, RawThread, Sequence[AnyFrame], Mapping[int, bytes | None]]
         ] = []  # samples of the last round whose names are not confirmed yet: (labels and time, raw, frames, {code object: identity})
         self._threads = ThreadFinder(self.python)
+        self._holders: dict[int, int] = {}  # {thread that waits for a lock: thread that holds it}
+        self._holders_read = 0.0
         self._renewed = time.monotonic()
 
     def sample_threads(self) -> None:
@@ -151,6 +165,8 @@ class SampledProcess:
         copies, raws = self._read_stacks()
         at = time.monotonic()
         alone = self._walker.thread_count == 1
+        if self._options.states and at - self._holders_read >= _HOLDERS:
+            self._read_holders(raws, alone)
         for raw in raws:
             task = self._threads.find_thread(raw, alone) if self._needs_tasks else None
             if self._is_counted(raw, task, copies):
@@ -170,6 +186,15 @@ class SampledProcess:
                 self._unsure.append((moment, raw, stack, new))
             else:
                 self._add_sample(moment, raw, stack)
+
+    def _read_holders(self, raws: Sequence[RawThread], alone: bool) -> None:
+        """Who holds the locks that threads wait for; not each time, since all frames are read."""
+        threads = [(raw, self._threads.find_thread(raw, alone)) for raw in raws]
+        waiting = [_LockThread(raw.thread, task) for raw, task in threads if task is not None]
+        began = time.monotonic()
+        reader = LockReader(self.python, self._codes)
+        self._holders = reader.find_waiting(waiting) if waiting else {}
+        self._holders_read = began + _REST * (time.monotonic() - began)
 
     def _add_sample(self, moment: _Moment, raw: RawThread, stack: tuple[FrameKey, ...]) -> None:
         self._profile.add_sample(moment.labels, stack, 1, moment.at)
@@ -300,7 +325,10 @@ class SampledProcess:
         """The labels of its samples."""
         labels = self._labels.read_labels(raw)
         if self._options.states:
-            labels = [(STATE, self._describe_state(raw, task)), *labels]
+            state = self._describe_state(raw, task)
+            labels = [(STATE, state), *labels]
+            if state == WAITS_FOR_LOCK and task is not None:
+                labels.append((HOLDER, str(self._holders.get(task.tid, 0))))
         if self._options.threads:
             name = self._names.find_name(raw.home, raw.ident, task) or THREAD
             labels = [
@@ -316,10 +344,10 @@ class SampledProcess:
             return HAS_GIL
         if task is None or task.state_letter == "R":
             return RUNS if task else UNKNOWN
-        futex = proc_threads.read_futex_address(self.pid, task.tid)
-        if futex is None:
-            return WAITS
-        gil = 0 <= futex - self.python.runtime < _RUNTIME
+        call, address = proc_threads.read_wait(self.pid, task.tid) or (None, 0)
+        if call != "futex":
+            return WAITS if call is None else f"{WAITS_IN}{call}" if call else WAITS_FOR_PAGE
+        gil = 0 <= address - self.python.runtime < _RUNTIME
         return WAITS_FOR_GIL if gil else WAITS_FOR_LOCK
 
     def _build_stack(

@@ -2,11 +2,12 @@
 
 - A cause is a span's kind, name and line, or what the samples showed of the time without a span.
   Time that neither explains is UNKNOWN, never spread over the rest.
-- A thread that was ready to run for much longer than it used a processor waited for the PROCESSOR.
+- A thread that was ready to run for much longer than it used a processor waited for the PROCESSOR. Code that
+  runs so much longer in slow requests that it explains this wait is named instead.
 - Spans of one cause that overlap count once; spans of different causes may overlap, so that the
   shares of a request may exceed 100 %.
 - The largest difference is named only if it explains LEAST_SHARE of what the slow requests take
-  longer, and was in at least half of them.
+  longer, was in at least half of them, or in a quarter of them (and two) but hardly in usual ones.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter
+from typing import NamedTuple
 
 from .request_log import covered_time
 from .sampled_code import CODE, UNKNOWN
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 PROCESSOR = "processor"
 LEAST_SHARE = 0.3
 LEAST_REQUESTS = 20  # of a route, for a comparison without a limit that the user gave
+_BUSY = 0.25  # of a wait for a processor: code that runs so much longer is what waits for it
+_TYPICAL = 5  # times as often in slow requests as in usual ones
 _TIMES = 3  # so many times the median is slow
 _LEAST_QUEUE = 10_000_000  # ns
 _LONGER = 20_000_000  # ns that a slow request takes longer than the median, at least
@@ -83,27 +87,55 @@ class Comparison:
     @property
     def main_cause(self) -> Cause | None:
         """The largest difference, if it explains enough of what the slow ones take longer."""
-        first = next((cause for cause in self.causes if cause.key[0] != UNKNOWN), None)
-        if first is None or first.difference < LEAST_SHARE * self.slower:
-            return None
-        return first if 2 * first.in_slow >= len(self.slow) else None
+        first = self._find_largest(LEAST_SHARE * self.slower, None)
+        if first is not None and first.key[0] == PROCESSOR:
+            return self._find_largest(_BUSY * first.difference, CODE) or first
+        return first
+
+    def _find_largest(self, least: float, kind: str | None) -> Cause | None:
+        """kind: None: any that is known."""
+        for cause in self.causes:
+            is_asked = cause.key[0] != UNKNOWN if kind is None else cause.key[0] == kind
+            if is_asked and cause.difference >= least and self._is_typical(cause):
+                return cause
+        return None
+
+    def _is_typical(self, cause: Cause) -> bool:
+        """Of the slow requests: slow requests may have several causes, so that one need not have half of them."""
+        if 2 * cause.in_slow >= len(self.slow):
+            return True
+        share, usual_share = cause.in_slow / len(self.slow), cause.in_usual / len(self.usual)
+        return cause.in_slow >= 2 and share >= 0.25 and share >= _TYPICAL * usual_share
 
 
-def slow_limit(log: RouteLog, given: int | None) -> int | None:
-    """ns from which on a request of the route is slow; given: the user's; None: too few requests for a comparison."""
-    if given is not None:
-        return given
+class SlowRule(NamedTuple):
+    """Which requests are slow, by the user.  limit: ns, worst: a share of a route's requests; neither: by the median."""
+
+    limit: int | None = None
+    worst: float | None = None
+
+
+BY_MEDIAN = SlowRule()
+
+
+def slow_limit(log: RouteLog, rule: SlowRule) -> int | None:
+    """ns from which on a request of the route is slow; None: too few requests for a comparison."""
+    if rule.limit is not None:
+        return rule.limit
     if log.count < LEAST_REQUESTS:
         return None
+    if rule.worst is not None:
+        slowest = log.slowest
+        return slowest[min(len(slowest), max(1, int(log.count * rule.worst))) - 1].duration
     median = statistics.median(request.duration for request in log.chosen)
     return int(max(_TIMES * median, median + _LONGER))
 
 
 def compare_route(
-    route: str, log: RouteLog, samples: SampledCode, given: int | None
+    route: str, log: RouteLog, samples: SampledCode, rule: SlowRule = BY_MEDIAN
 ) -> Comparison | None:
     """The slow requests of a route beside the usual ones; None: there are none of either."""
-    limit = slow_limit(log, given)
+    limit = slow_limit(log, rule)
     if limit is None:
         return None
     slow = [request for request in log.slowest if request.duration >= limit]
@@ -180,5 +212,8 @@ def _limit_code(found: dict[CauseKey, int], cpu: int) -> dict[CauseKey, int]:
 
 def _cause_name(span: Span) -> str:
     """A statement or URL without its numbers and texts, so that equal ones are one cause."""
-    varies = span.kind in ("sql", "call")
-    return " ".join((_NUMBER.sub("?", span.name) if varies else span.name).split())
+    if span.kind == "call":
+        service, slash, path = span.name.partition("://")
+        host, between, rest = path.partition("/")
+        return f"{service}{slash}{host}{between}{_NUMBER.sub('?', rest)}"
+    return " ".join((_NUMBER.sub("?", span.name) if span.kind == "sql" else span.name).split())

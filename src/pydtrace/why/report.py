@@ -10,7 +10,7 @@ from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .causes import PROCESSOR, explain_rest
 from .request_log import covered_time
-from .sampled_code import CODE, GIL, LOCK, UNKNOWN, WAIT
+from .sampled_code import CODE, GIL, LOCK, PAGE, UNKNOWN, WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _WORDS = {
     LOCK: "a wait for a lock in",
     GIL: "a wait for the GIL:",
     WAIT: "a wait in",
+    PAGE: "a wait for a page of memory (swap or a file) in",
     PROCESSOR: "a wait for a processor, or for a page of memory",
     UNKNOWN: "unknown: no span and no sample shows it",
 }
@@ -65,36 +66,51 @@ class Wording:
         words = [_WORDS.get(kind, kind), name, f"at {self.shorten(line)}" if line else ""]
         return escape_for_terminal(" ".join(filter(None, words)))
 
+    def shorten_within(self, text: str) -> str:
+        """A text in which a line may stand."""
+        return escape_for_terminal(text.replace(self._folder, "") if self._folder else text)
+
     def shorten(self, line: str) -> str:
         return line[len(self._folder) :] if self._folder and line.startswith(self._folder) else line
 
 
-def describe_route(found: Comparison, total: int, wording: Wording) -> str:
+def describe_route(found: Comparison, total: int, wording: Wording, samples: SampledCode) -> str:
     """total: requests of the route."""
     route = escape_for_terminal(found.route)
     head = (
         f"{route}: {len(found.slow)} of {total} requests took {format_time(found.limit)} or more,"
         f" {format_time(found.mean_slow)} in the mean; the others {format_time(found.mean_usual)}\n"
     )
-    return head + _describe_main_cause(found, wording)
+    return head + _describe_main_cause(found, wording, samples)
 
 
-def _describe_main_cause(found: Comparison, wording: Wording) -> str:
+def _describe_main_cause(found: Comparison, wording: Wording, samples: SampledCode) -> str:
     cause = found.main_cause
     if cause is None:
         return (
-            "  The cause is unknown: no single cause explains a third of the difference in half of"
-            " the slow requests.\n"
+            "  The cause is unknown: no single cause explains 30 % of the difference in enough of the"
+            " slow requests.\n"
         )
     share = min(100, round(100 * cause.difference / found.slower))
     times = ""
     if cause.times_slow >= 2 and cause.times_slow >= 2 * cause.times_usual:
         times = f", {cause.times_slow:.0f} times instead of {cause.times_usual:.0f}"
     return (
-        f"  likely cause: {wording.name_cause(cause.key)}{times}\n"
+        f"  likely cause: {wording.name_cause(cause.key)}{times}"
+        f"{_describe_holder(cause.key, wording, samples)}\n"
         f"  It takes {format_time(cause.slow)} of a slow request and {format_time(cause.usual)} of"
-        f" another: {share} % of the difference.\n"
+        f" another: {share} % of the difference, in {cause.in_slow} of {len(found.slow)} slow"
+        f" requests and {cause.in_usual} of {len(found.usual)} others.\n"
     )
+
+
+def _describe_holder(key: CauseKey, wording: Wording, samples: SampledCode) -> str:
+    """Whose the lock was."""
+    found = samples.lock_holder(key) if key[0] == LOCK else None
+    if found is None:
+        return ""
+    holder, times, total = found
+    return f"; held by {wording.shorten_within(holder)} ({times} of {total} samples)"
 
 
 def format_table(found: Comparison, wording: Wording) -> str:

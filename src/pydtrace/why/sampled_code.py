@@ -2,7 +2,7 @@
 
 A sample belongs to the request of its process whose id is the tag of its thread (profile/sampler.py).
 Per round of samples, a thread that waits for the GIL is counted for the line that holds it then, in the
-same process.
+same process. Of a lock it is counted who holds it, where that is known.
 
 - At most REQUESTS requests are kept, the oldest go first.
 """
@@ -11,8 +11,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydtrace.profile.sample_labels import PROCESS, STATE
-from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS_FOR_GIL, WAITS_FOR_LOCK
+from pydtrace.profile.sample_labels import HOLDER, PROCESS, STATE, THREAD
+from pydtrace.profile.sampler import (
+    HAS_GIL,
+    RUNS,
+    WAITS_FOR_GIL,
+    WAITS_FOR_LOCK,
+    WAITS_FOR_PAGE,
+    WAITS_IN,
+)
 from pydtrace.profile.short_paths import library_of, own_package_of
 
 TYPE_CHECKING = False
@@ -23,9 +30,12 @@ if TYPE_CHECKING:
     from pydtrace.profile.sample_labels import Labels
 
 REQUESTS = 20_000
-CODE, LOCK, GIL, WAIT, UNKNOWN = "code", "lock", "gil", "wait", "unknown"
+CODE, LOCK, GIL, WAIT, PAGE, UNKNOWN = "code", "lock", "gil", "wait", "page", "unknown"
+_LOCKS = 1000  # places that wait for locks, at most
+_THREADS = 10_000  # whose last line is known
 _FREED = "?"  # a function whose name could not be read
-_KINDS = {HAS_GIL: CODE, RUNS: CODE, WAITS_FOR_LOCK: LOCK}
+_KINDS = {HAS_GIL: CODE, RUNS: CODE, WAITS_FOR_LOCK: LOCK, WAITS_FOR_PAGE: PAGE}
+_SLEEPS = {"clock_nanosleep": "sleep", "nanosleep": "sleep"}  # {system call: its usual word}
 
 Activity = tuple[str, str, str]  # (kind, what in words, line of the application)
 RequestKey = tuple[int, str]  # (process, id)
@@ -36,6 +46,17 @@ def is_application_file(path: str) -> bool:
     return path not in ("", _FREED) and not (
         path.startswith("<") or library_of(path) or own_package_of(path)
     )
+
+
+def _describe_activity(state: str, what: str, line: str) -> Activity:
+    """A system call stands for the function of the application that is in it."""
+    kind = _KINDS.get(state, WAIT) if what != _FREED else UNKNOWN
+    if kind == UNKNOWN:
+        return kind, "", line
+    if kind == WAIT and state.startswith(WAITS_IN) and line.endswith(f" {what}"):
+        call = state.removeprefix(WAITS_IN)
+        return kind, _SLEEPS.get(call, call), line
+    return kind, what, line
 
 
 class SampledCode:
@@ -49,6 +70,9 @@ class SampledCode:
         self._requests: dict[RequestKey, Counter[Activity]] = {}
         self._gil_waiters: list[RequestKey] = []
         self._gil_holders: dict[int, Activity] = {}  # by process
+        self._lock_waiters: list[tuple[Activity, tuple[int, str]]] = []
+        self._lines: dict[tuple[int, str], str] = {}  # of a thread of a process
+        self._lock_holders: dict[Activity, Counter[str]] = {}
 
     def intern_frame(self, frame: FrameKey) -> FrameKey:
         return self._frames.setdefault(frame, frame)
@@ -64,6 +88,7 @@ class SampledCode:
         state, tag = named[STATE], named["tag"]
         pid = int(named[PROCESS].rpartition(" ")[2])
         what, line = self._describe_stack(stack)
+        self._lines[pid, named[THREAD].rpartition(" ")[2]] = f"{what} at {line}" if line else what
         if state == HAS_GIL:
             self._gil_holders[pid] = GIL, f"{what} holds the GIL", line
         if not tag:
@@ -71,8 +96,10 @@ class SampledCode:
         if state == WAITS_FOR_GIL:
             self._gil_waiters.append((pid, tag))
         else:
-            kind = _KINDS.get(state, WAIT) if what != _FREED else UNKNOWN
-            self._count((pid, tag), (kind, what if kind != UNKNOWN else "", line))
+            activity = _describe_activity(state, what, line)
+            self._count((pid, tag), activity)
+            if activity[0] == LOCK and named.get(HOLDER, "0") != "0":
+                self._lock_waiters.append((activity, (pid, named[HOLDER])))
 
     def end_round(self) -> None:
         """All threads have been looked at once."""
@@ -80,11 +107,26 @@ class SampledCode:
         for request in self._gil_waiters:
             self._count(request, self._gil_holders.get(request[0], unknown))
         self._gil_waiters, self._gil_holders = [], {}
+        for activity, thread in self._lock_waiters:
+            if activity in self._lock_holders or len(self._lock_holders) < _LOCKS:
+                counts = self._lock_holders.setdefault(activity, Counter())
+                counts[self._lines.get(thread, "a thread that was not seen")] += 1
+        self._lock_waiters = []
+        if len(self._lines) > _THREADS:
+            self._lines.clear()
         if len(self._frames) > REQUESTS:
             self._frames.clear()
 
     def activities(self, request: RequestKey) -> Counter[Activity]:
         return self._requests.get(request, Counter())
+
+    def lock_holder(self, activity: Activity) -> tuple[str, int, int] | None:
+        """Of a wait for a lock: (function and line that held it in most samples, in how many, of how many); None: unknown."""
+        counts = self._lock_holders.get(activity)
+        if not counts:
+            return None
+        holder, times = counts.most_common(1)[0]
+        return holder, times, counts.total()
 
     def _count(self, request: RequestKey, activity: Activity) -> None:
         if request not in self._requests:

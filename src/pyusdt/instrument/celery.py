@@ -8,11 +8,12 @@ Probes: task:::start and task:::done.
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
 from . import request_spans
-from .core import suppress_errors
+from .core import call_to_undo, suppress_errors
 from .probes import provider_probes
 from .request_spans import done_probe, span_probe
 
@@ -47,5 +48,6 @@ def _note_done(task_id: str = "", task: Any = None, state: Any = "", **_more: An
 
 
 def install_tasks(signals: Any) -> None:
-    signals.task_prerun.connect(_note_start, weak=False)
-    signals.task_postrun.connect(_note_done, weak=False)
+    for signal, note in ((signals.task_prerun, _note_start), (signals.task_postrun, _note_done)):
+        signal.connect(note, weak=False)
+        call_to_undo(partial(signal.disconnect, note))

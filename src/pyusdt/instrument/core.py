@@ -17,6 +17,7 @@ type_name: Callable[[type], str] = vars(type)[
     "__name__"
 ].__get__  # a metaclass can not answer in its place
 _failures: dict[str, tuple[int, str]] = {}
+_undo: list[Callable[[], object]] = []  # what each hook needs to be gone again
 
 
 def record_failure(where: str, error: Exception) -> None:
@@ -60,4 +61,32 @@ def wrap_method(owner: type, name: str, around: Callable[[Any], Any]) -> None:
     if not hasattr(original, "__pyusdt__"):
         wrapped: Any = update_wrapper(around(original), original)
         wrapped.__pyusdt__ = True
-        setattr(owner, name, wrapped)
+        replace_attribute(owner, name, wrapped)
+
+
+def replace_attribute(owner: Any, name: str, new: Any) -> None:
+    """Of a class or a module, until undo_hooks(). One that another replaces later stays: it may call ours."""
+    original = owner.__dict__[name]
+    setattr(owner, name, new)
+
+    def restore() -> None:
+        if owner.__dict__.get(name) is new:
+            setattr(owner, name, original)
+
+    call_to_undo(restore)
+
+
+def call_to_undo(function: Callable[[], object]) -> None:
+    """What undo_hooks() calls: a hook that is no wrapped method."""
+    _undo.append(function)
+
+
+@suppress_errors
+def _undo_last() -> None:
+    _undo.pop()()
+
+
+def undo_hooks() -> None:
+    """All hooks leave, the last one first, for a tracer that has brought them into a program that runs."""
+    while _undo:
+        _undo_last()

@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from pyusdt.import_callbacks import call_when_imported
+from pyusdt.import_callbacks import call_when_imported, forget_callback
 
 from .core import record_failure, suppress_errors
 
@@ -24,6 +24,17 @@ def install_when_imported(module: str, hook: str, function: str) -> None:
         call_when_imported(
             module, partial(_run_hook, hook, function), partial(record_failure, "arrival.observe")
         )
+
+
+def are_requested() -> bool:
+    return bool(_requested)
+
+
+def forget_hooks() -> None:
+    """Of modules that have not been imported yet."""
+    for module in _requested:
+        forget_callback(module)
+    _requested.clear()
 
 
 @suppress_errors

@@ -15,7 +15,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from . import request_spans
-from .core import function_name, suppress_errors, type_name, wrap_method
+from .core import function_name, replace_attribute, suppress_errors, type_name, wrap_method
 from .probes import provider_probes
 from .request_spans import done_probe, span_probe
 
@@ -129,4 +129,4 @@ def install_threads_of_anyio(to_thread: Any) -> None:
             function = _hand_over(function)
         return await run_sync(function, *arguments, **named)
 
-    to_thread.run_sync = update_wrapper(handing_over, run_sync)
+    replace_attribute(to_thread, "run_sync", update_wrapper(handing_over, run_sync))

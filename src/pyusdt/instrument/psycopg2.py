@@ -10,7 +10,7 @@ from functools import lru_cache, update_wrapper
 from typing import Any
 
 from . import dbapi
-from .core import suppress_errors
+from .core import replace_attribute, suppress_errors
 
 _keep_classes = lru_cache(maxsize=256)  # of classes: programs have few
 
@@ -61,4 +61,4 @@ def install_queries(psycopg2: Any) -> None:
         )
         return connect(dsn, factory, *arguments, **named)
 
-    psycopg2.connect = update_wrapper(connecting, connect)
+    replace_attribute(psycopg2, "connect", update_wrapper(connecting, connect))

@@ -3,11 +3,12 @@ of a pool is a span of its request."""
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
 from . import request_spans
-from .core import suppress_errors, wrap_method
+from .core import call_to_undo, suppress_errors, wrap_method
 from .db_queries import begin_query
 from .request_spans import done_probe, span_probe
 
@@ -49,6 +50,7 @@ def install_queries(engine: Any) -> None:
         ("handle_error", _fail_statement),
     ):
         event.listen(engine.Engine, name, function)
+        call_to_undo(partial(event.remove, engine.Engine, name, function))
 
 
 def _wrap_get(get: Any) -> Any:

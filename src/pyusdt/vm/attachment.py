@@ -3,16 +3,23 @@
 - What was brought in leaves: probes, thread, control file, modules, what wraps functions. The shared object of the
   extension stays mapped, as Python cannot unload one, and so do three functions that os.fork() calls, which do nothing.
 - A program that had imported pyusdt itself keeps it.
+- Another part of pyusdt can be brought in as well (enter_part()); it leaves with the provider.
 """
 
 from __future__ import annotations
 
+import _imp
 import _thread
 import contextlib
 import sys
+from importlib import import_module
 
 from pyusdt import _core, vm
 from pyusdt._core import forget_ended, unpublish, vm_sessions, vm_when_unused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _is_in = False
 _had_pyusdt = False
@@ -21,6 +28,7 @@ _temporary = 0.0
 _core_identity = ""
 _LEAVING_TIMEOUT = 4.0  # s
 _leaving = _thread.allocate_lock()
+_parts: list[Callable[[], object]] = []  # how what was brought in beside the provider leaves
 
 
 def enter(had_pyusdt: bool, temporary: float, core: str) -> None:
@@ -40,6 +48,20 @@ def enter(had_pyusdt: bool, temporary: float, core: str) -> None:
         except BaseException:
             leave(None, False)
             raise
+
+
+def enter_part(_report: object, module: str) -> None:
+    """module: of pyusdt, whose enter() returns what takes it out again, or None if it was in already.  Raises what that raises."""
+    if not _is_in:
+        raise RuntimeError("the provider has left meanwhile")
+    _imp.acquire_lock()  # a fork waits for it, so that no child has half a module
+    try:
+        part = import_module(module)
+    finally:
+        _imp.release_lock()
+    leave_part = part.enter()
+    if leave_part is not None:
+        _parts.append(leave_part)
 
 
 def _leave_when_unused() -> None:
@@ -65,10 +87,13 @@ def leave(_report: object, if_unused: bool) -> None:
 
 def _leave(if_unused: bool) -> None:
     global _is_in
-    if _had_provider:
-        return
     if if_unused and (not _temporary or vm_sessions() > 0):
-        _leave_when_unused()
+        if not _had_provider:
+            _leave_when_unused()
+        return
+    while _parts:
+        _parts.pop()()
+    if _had_provider:
         return
     _is_in = False
     vm_when_unused(0, _leave_quietly, ())
@@ -84,6 +109,4 @@ def _leave(if_unused: bool) -> None:
 
 def _keep_extension() -> None:
     """For the next attach: start/enter_process.py."""
-    import _imp
-
     _imp._pyusdt_extension = (_core, _core_identity)  # type: ignore[attr-defined]

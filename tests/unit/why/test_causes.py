@@ -29,13 +29,21 @@ def make_log(usual, slow):
     return log
 
 
-def compare(log, samples=None, given=None):
+def compare(log, samples=None, **rule):
     (route,) = log.routes
-    return causes.compare_route(route, log.routes[route], samples or SampledCode(), given)
+    return causes.compare_route(
+        route, log.routes[route], samples or SampledCode(), causes.SlowRule(**rule)
+    )
 
 
-def labels(state, tag, pid=7):
-    return (("process", f"python {pid}"), ("state", state), ("tag", tag))
+def labels(state, tag, pid=7, thread=1, more=()):
+    return (
+        ("process", f"python {pid}"),
+        ("thread", f"T {thread}"),
+        ("state", state),
+        ("tag", tag),
+        *more,
+    )
 
 
 def usual_request(number):
@@ -52,10 +60,11 @@ def test_a_slow_statement_is_the_cause():
     assert cause.key == ("sql", "select * from orders where id = ? and name = ?", VIEW)
     assert (cause.in_slow, cause.in_usual, cause.slow, cause.usual) == (3, 0, 480 * MS, 0)
     assert (found.limit, found.mean_slow, found.mean_usual) == (30 * MS, 500 * MS, 10 * MS)
-    assert report.describe_route(found, 43, report.Wording("/srv/shop")) == (
+    assert report.describe_route(found, 43, report.Wording("/srv/shop"), SampledCode()) == (
         "GET /checkout: 3 of 43 requests took 30 ms or more, 500 ms in the mean; the others 10 ms\n"
         "  likely cause: SQL select * from orders where id = ? and name = ? at views.py:12 checkout\n"
-        "  It takes 480 ms of a slow request and 0 µs of another: 98 % of the difference.\n"
+        "  It takes 480 ms of a slow request and 0 µs of another: 98 % of the difference, in 3 of 3 slow"
+        " requests and 0 of 40 others.\n"
     )
 
 
@@ -69,7 +78,9 @@ def test_many_statements_are_one_cause_with_their_number():
 
     found = compare(make_log(usual, slow))
     assert (found.main_cause.times_slow, found.main_cause.times_usual) == (120, 1)
-    assert "120 times instead of 1" in report.describe_route(found, 43, report.Wording())
+    assert "120 times instead of 1" in report.describe_route(
+        found, 43, report.Wording(), SampledCode()
+    )
 
 
 def test_time_without_a_span_is_by_the_samples():
@@ -100,6 +111,16 @@ def test_code_that_did_not_get_a_processor_waited_for_it():
     }
 
 
+@pytest.mark.parametrize(("code", "kind"), [(150, "code"), (20, causes.PROCESSOR)])
+def test_code_that_runs_longer_is_named_instead_of_its_wait_for_a_processor(code, kind):
+    samples = SampledCode()
+    for number in (40, 41, 42):
+        for _ in range(10):
+            samples.add_sample(labels(RUNS, f"http 7.{number}"), (FrameKey(("f", "/srv/a.py", 1)),))
+    slow = make_log(usual_request, lambda number: make_request(number, 500 * MS, cpu=code * MS))
+    assert compare(slow, samples).main_cause.key[0] == kind
+
+
 def test_samples_at_the_line_of_a_span_are_not_counted_twice():
     samples = SampledCode()
     samples.add_sample(
@@ -108,6 +129,43 @@ def test_samples_at_the_line_of_a_span_are_not_counted_twice():
     request = make_request(1, 100 * MS, [Span("sql", "select 1", VIEW, 0, 60 * MS)])
     found, _ = causes.explain_request(request, samples)
     assert found == {("sql", "select ?", VIEW): 60 * MS, (causes.UNKNOWN, "", ""): 40 * MS}
+
+
+def test_who_holds_a_lock_is_named():
+    """The holder's stack may be seen after that of the thread that waits."""
+    samples = SampledCode()
+    for number in (40, 41, 42):
+        waiter = labels(WAITS_FOR_LOCK, f"http 7.{number}", more=(("holder", "9"),))
+        samples.add_sample(waiter, (FrameKey(("g", "/srv/shop/a.py", 5)),))
+        samples.add_sample(
+            labels("waits in read", "", thread=9), (FrameKey(("keep", "/srv/shop/b.py", 9)),)
+        )
+        samples.end_round()
+    found = compare(make_log(usual_request, lambda number: make_request(number, 500 * MS)), samples)
+    text = report.describe_route(found, 43, report.Wording("/srv/shop"), samples)
+    assert (
+        "  likely cause: a wait for a lock in g at a.py:5 g; held by keep at b.py:9 keep (3 of 3 samples)\n"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "function", "named"),
+    [
+        ("waits in fsync", "save", ("wait", "fsync")),
+        ("waits in clock_nanosleep", "save", ("wait", "sleep")),
+        ("waits in poll", "getaddrinfo", ("wait", "getaddrinfo")),
+        ("waits for a page of memory", "save", ("page", "save")),
+        ("waits", "save", ("wait", "save")),
+    ],
+)
+def test_a_system_call_is_named_if_the_application_makes_it(state, function, named):
+    samples = SampledCode()
+    stack = (FrameKey(("save", "/srv/a.py", 5)),)
+    if function != "save":
+        stack += (FrameKey((function, "/usr/lib/python3.11/socket.py", 9)),)
+    samples.add_sample(labels(state, "http 7.1"), stack)
+    assert samples.activities((7, "http 7.1")) == {(*named, "/srv/a.py:5 save"): 1}
 
 
 def test_who_holds_the_gil_is_named():
@@ -158,7 +216,7 @@ def test_which_files_are_the_application_s(path, is_own):
 def test_what_nothing_explains_is_unknown():
     found = compare(make_log(usual_request, lambda number: make_request(number, 500 * MS)))
     assert found.main_cause is None
-    text = report.describe_route(found, 43, report.Wording())
+    text = report.describe_route(found, 43, report.Wording(), SampledCode())
     assert "The cause is unknown" in text and "likely" not in text
     assert "unknown: no span and no sample shows it" in report.format_table(found, report.Wording())
 
@@ -171,13 +229,47 @@ def test_a_cause_of_one_of_three_slow_requests_is_not_named():
     assert compare(make_log(usual_request, slow)).main_cause is None
 
 
+def test_a_cause_of_some_slow_requests_is_named_if_usual_ones_do_not_have_it():
+    """Others are slow for other reasons."""
+
+    def slow(number):
+        spans = [Span("sql", "select slow", VIEW, 0, 900 * MS)] if number < 43 else []
+        return make_request(number, 950 * MS if spans else 200 * MS, spans)
+
+    log = make_log(usual_request, slow)
+    for number in range(43, 48):
+        log.add_request(slow(number))
+    found = compare(log)
+    assert (found.main_cause.key[1], found.main_cause.in_slow, len(found.slow)) == (
+        "select slow",
+        3,
+        8,
+    )
+    for number in range(50, 60):  # it is as frequent in usual ones
+        log.add_request(make_request(number, 10 * MS, [Span("sql", "select slow", VIEW, 0, MS)]))
+    assert compare(log).main_cause is None
+
+
 def test_no_comparison_without_slow_requests():
     assert compare(make_log(usual_request, usual_request)) is None
     few = RequestLog()
     for number in range(causes.LEAST_REQUESTS - 1):
         few.add_request(make_request(number, (500 if number == 1 else 10) * MS))
     assert compare(few) is None
-    assert compare(few, given=100 * MS).slow[0].duration == 500 * MS
+    assert compare(few, limit=100 * MS).slow[0].duration == 500 * MS
+
+
+def test_the_worst_share_is_slow():
+    log = RequestLog()
+    for number in range(300):
+        log.add_request(make_request(number, (100 + number) * MS))
+    assert [each.duration for each in compare(log, worst=0.01).slow] == [
+        399 * MS,
+        398 * MS,
+        397 * MS,
+    ]
+    assert len(compare(log, worst=0.0001).slow) == 1
+    assert len(compare(log, worst=0.5).slow) == 150
 
 
 def test_the_longest_cause_first_and_the_others_in_the_table():
@@ -194,7 +286,7 @@ def test_the_longest_cause_first_and_the_others_in_the_table():
     ).splitlines()
     assert [line.split("  ")[-1] for line in lines] == [
         "where the time went (causes may overlap)",
-        f"a call of another service GET http://?.?/price/? at {VIEW}",
+        f"a call of another service GET http://10.0.0.5/price/? at {VIEW}",
         "garbage collection: generation 2",
         f"SQL select ? at {VIEW}",
     ]

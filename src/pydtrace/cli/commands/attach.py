@@ -40,7 +40,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NotAttached", "attach_node", "attach_provider", "detach_node", "detach_provider"]
+__all__ = [
+    "NotAttached",
+    "attach_hooks",
+    "attach_node",
+    "attach_provider",
+    "detach_node",
+    "detach_provider",
+]
 
 BEGIN_TIMEOUT = 5.0  # seconds
 UNUSED_TIMEOUT = (
@@ -48,6 +55,7 @@ UNUSED_TIMEOUT = (
 )
 _SEEN, _POLL = 1.0, 0.02  # s, in which what a process has published is found
 _ATTACHMENT = "pyusdt.vm.attachment"
+_HOOKS = "pyusdt.instrument.attached"
 _IMPORTED_BEFORE = "has already been imported"  # Cython's words
 _LOADER = os.path.join(START, "enter_process.py")
 _LOADED = (  # of the package, by a process that is attached to
@@ -96,6 +104,25 @@ def _require_provider(pid: int, name: str) -> None:
                 f"process {pid} has loaded pyusdt, but has no provider {name}: it can make no file in /dev/shm or /tmp"
             )
         time.sleep(_POLL)
+
+
+def attach_hooks(pid: int, timeout: float = BEGIN_TIMEOUT) -> bool:
+    """Brings the probes of the process's frameworks in as well, until the last tracer ends: whether they were not there.
+    NotAttached."""
+    if is_beam(pid):
+        raise NoPython(f"process {pid} is Erlang's, which has no framework of Python")
+    if has_provider(pid, "request"):
+        return False
+    attach_provider(pid, timeout, temporary=True)
+    with _watching(pid, timeout):
+        target = Target(pid)
+        if not has_attachment(pid, target.python):
+            raise NotAttached(
+                f"process {pid} has a provider python of its own, but no probes of frameworks",
+                "start it by `pyusdt run`, or call pyusdt.instrument.enable() in it",
+            )
+        target.run(Statement.call(_ATTACHMENT, "enter_part", _HOOKS), timeout)
+    return True
 
 
 def _attach_beam(pid: int, timeout: float, temporary: bool, options: BeamOptions | None) -> bool:

@@ -241,17 +241,36 @@ def needs_threads(options: argparse.Namespace) -> bool:
     return bool(options.threads or options.speedscope or options.pprof)
 
 
+def _parse_share(text: str) -> float:
+    """ "1%" is 0.01."""
+    digits = text.removesuffix("%")
+    try:
+        share = float(digits) / 100
+    except ValueError:
+        share = 0.0
+    if digits == text or not 0 < share <= 0.5:
+        raise argparse.ArgumentTypeError(f"'{text}' is no share from 0% to 50%: 1%, 0.1%")
+    return share
+
+
 def add_why_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pyusdt why [OPTIONS] (PID… | -- COMMAND …)"
     parser.add_argument(
-        "pid", nargs="*", type=parse_pid, metavar="PID", help="a program that `pyusdt run` started"
+        "pid", nargs="*", type=parse_pid, metavar="PID", help="a server; of gunicorn the master"
     )
     _add_duration_option(parser)
-    parser.add_argument(
+    limit = parser.add_mutually_exclusive_group()
+    limit.add_argument(
         "--slower",
         type=DURATION,
         metavar="TIME",
         help="slow requests take so long: 200ms; default: three times the median of their route",
+    )
+    limit.add_argument(
+        "--worst",
+        type=_parse_share,
+        metavar="SHARE",
+        help="the slowest of each route are slow: 1%%",
     )
     parser.add_argument("--route", metavar="TEXT", help="only routes that contain this text")
     _add_rate_option(parser, 47, "samples of the stacks a second")

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections import deque
 
+from pydtrace.attach.refusal import NotAttached
 from pydtrace.cli.pydtrace.signals import InterruptHandler
 from pydtrace.consumer.tracing import TraceWarning, trace
 from pydtrace.engine import EngineError
@@ -21,11 +22,12 @@ from pydtrace.profile.sampler import ALL, Sampler, SamplerOptions
 from pydtrace.sinks.output_file import write_stdout
 from pydtrace.untrusted.watchdog import watchdog
 from pydtrace.why import report
-from pydtrace.why.causes import Comparison, compare_route
+from pydtrace.why.causes import Comparison, SlowRule, compare_route
 from pydtrace.why.request_log import Request, RequestLog, Span
 from pydtrace.why.sampled_code import SampledCode
 
 from .profile import SamplingState
+from .why_attach import attached_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +48,8 @@ request*:::done
 }
 """
 NO_REQUESTS = (
-    "no request ended: the program must run under `pyusdt run`, and answer HTTP requests, gRPC calls or tasks"
-    " of a queue (see `pyusdt help frameworks`)"
+    "no request ended: the program must answer HTTP requests, gRPC calls or tasks of a queue"
+    " (see `pyusdt help frameworks`)"
 )
 _QUEUED = 200_000  # records that may wait
 
@@ -167,6 +169,7 @@ def run_why(options: Namespace) -> int:
     warnings.simplefilter("ignore", TraceWarning)  # what it warns of is counted or said below
     try:
         with (
+            attached_processes([] if options.command else options.pid),
             InterruptHandler(state),
             trace(
                 SCRIPT, **target, on_record=collector.add_record, zdefs=True, strsize=512
@@ -175,7 +178,7 @@ def run_why(options: Namespace) -> int:
             RequestSampler(collector, samples).sample_until(
                 lambda wait: state.stopping or tracing.wait(wait), options.rate, options.duration
             )
-    except EngineError as error:
+    except (EngineError, NotAttached) as error:
         raise WhyError(error) from None
     collector.read_records()
     for fault in tracing.faults:
@@ -206,17 +209,18 @@ def _choose_target(options: Namespace) -> dict[str, Any]:
 def make_report(
     log: RequestLog, samples: SampledCode, options: Namespace, collector: RequestCollector
 ) -> str:
+    rule = SlowRule(options.slower, options.worst)
     found = [
         each
         for route, requests in log.routes.items()
-        if (each := compare_route(route, requests, samples, options.slower)) is not None
+        if (each := compare_route(route, requests, samples, rule)) is not None
     ]
     if not found:
-        return report.describe_quiet(log, [_describe_limit(options.slower)])
+        return report.describe_quiet(log, [_describe_limit(rule)])
     found.sort(key=lambda each: -each.slower * len(each.slow))
     wording = report.Wording(collector.folder)
     parts = [
-        report.describe_route(each, log.routes[each.route].count, wording)
+        report.describe_route(each, log.routes[each.route].count, wording, samples)
         + "\n"
         + report.format_table(each, wording)
         + _format_timelines(each, samples, wording)
@@ -233,7 +237,9 @@ def _format_timelines(found: Comparison, samples: SampledCode, wording: report.W
     return "\n  the slowest:\n" + "".join(timelines)
 
 
-def _describe_limit(given: int | None) -> str:
-    if given is not None:
-        return f"slow: {report.format_time(given)} or more"
+def _describe_limit(rule: SlowRule) -> str:
+    if rule.limit is not None:
+        return f"slow: {report.format_time(rule.limit)} or more"
+    if rule.worst is not None:
+        return f"slow: the worst {100 * rule.worst:g} % of a route of 20 requests or more"
     return "slow: three times the median of a route of 20 requests or more, and 20 ms longer"
