@@ -193,7 +193,7 @@ class SampledProcess:
         waiting = [_LockThread(raw.thread, task) for raw, task in threads if task is not None]
         began = time.monotonic()
         reader = LockReader(self.python, self._codes)
-        self._holders = reader.find_waiting(waiting) if waiting else {}
+        self._holders = reader.find_waiting(waiting)  # type: ignore[arg-type]  # each has what it needs
         self._holders_read = began + _REST * (time.monotonic() - began)
 
     def _add_sample(self, moment: _Moment, raw: RawThread, stack: tuple[FrameKey, ...]) -> None:

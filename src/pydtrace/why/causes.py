@@ -87,18 +87,23 @@ class Comparison:
     @property
     def main_cause(self) -> Cause | None:
         """The largest difference, if it explains enough of what the slow ones take longer."""
-        first = self._find_largest(LEAST_SHARE * self.slower, None)
-        if first is not None and first.key[0] == PROCESSOR:
-            return self._find_largest(_BUSY * first.difference, CODE) or first
-        return first
+        typical = [
+            each for each in self.causes if each.key[0] != UNKNOWN and self._is_typical(each)
+        ]
+        largest = max(typical, key=self._explained_time, default=None)
+        if largest is None or self._explained_time(largest) < LEAST_SHARE * self.slower:
+            return None
+        return largest
 
-    def _find_largest(self, least: float, kind: str | None) -> Cause | None:
-        """kind: None: any that is known."""
-        for cause in self.causes:
-            is_asked = cause.key[0] != UNKNOWN if kind is None else cause.key[0] == kind
-            if is_asked and cause.difference >= least and self._is_typical(cause):
-                return cause
-        return None
+    def _explained_time(self, cause: Cause) -> float:
+        return cause.difference + self.processor_wait(cause)
+
+    def processor_wait(self, cause: Cause) -> float:
+        """ns that code of a cause waits for a processor in a slow request, as it needs one for so much longer."""
+        waits = max(
+            (each.difference for each in self.causes if each.key[0] == PROCESSOR), default=0.0
+        )
+        return waits if cause.key[0] == CODE and cause.difference >= _BUSY * waits else 0.0
 
     def _is_typical(self, cause: Cause) -> bool:
         """Of the slow requests: slow requests may have several causes, so that one need not have half of them."""

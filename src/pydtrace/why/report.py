@@ -91,15 +91,17 @@ def _describe_main_cause(found: Comparison, wording: Wording, samples: SampledCo
             "  The cause is unknown: no single cause explains 30 % of the difference in enough of the"
             " slow requests.\n"
         )
-    share = min(100, round(100 * cause.difference / found.slower))
+    waits = found.processor_wait(cause)
+    share = min(100, round(100 * (cause.difference + waits) / found.slower))
     times = ""
     if cause.times_slow >= 2 and cause.times_slow >= 2 * cause.times_usual:
         times = f", {cause.times_slow:.0f} times instead of {cause.times_usual:.0f}"
     return (
         f"  likely cause: {wording.name_cause(cause.key)}{times}"
         f"{_describe_holder(cause.key, wording, samples)}\n"
-        f"  It takes {format_time(cause.slow)} of a slow request and {format_time(cause.usual)} of"
-        f" another: {share} % of the difference, in {cause.in_slow} of {len(found.slow)} slow"
+        f"  It takes {format_time(cause.slow)} of a slow request"
+        f"{f', waits {format_time(waits)} for a processor,' if waits else ''}"
+        f" and {format_time(cause.usual)} of another: {share} % of the difference, in {cause.in_slow} of {len(found.slow)} slow"
         f" requests and {cause.in_usual} of {len(found.usual)} others.\n"
     )
 

@@ -11,7 +11,7 @@ Probes: pool:::call-start and call-done, in the thread or process that calls the
 from __future__ import annotations
 
 from functools import update_wrapper
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from . import request_spans
@@ -31,7 +31,7 @@ _SUBMIT_METHODS = (
 class _Call:
     """One call that is traced, until it is done."""
 
-    __slots__ = ("began", "name", "waited")
+    __slots__ = ("_cpu", "_request", "began", "name", "waited")
 
     def __init__(
         self,
@@ -44,10 +44,14 @@ class _Call:
         _start(self.name, self.waited)
         if request is not None:
             request.add("queue", f"a worker for {self.name}", "", submitted_at, self.waited)
+        self._request, self._cpu = request, thread_time_ns()
 
     @suppress_errors
     def done(self, error: BaseException | None = None) -> None:
-        took = perf_counter_ns() - self.began
+        ended = perf_counter_ns()
+        took = ended - self.began
+        if self._request is not None:
+            self._request.add_worker_run(self.began, ended, thread_time_ns() - self._cpu)
         _done(self.name, took, self.waited, type_name(type(error)) if error is not None else "")
 
 

@@ -97,6 +97,7 @@ class RequestSpans:
         "_tag",
         "_thread",
         "_token",
+        "_worker_runs",
         "_loop_time",
         "_resumed",
         "kind",
@@ -106,6 +107,7 @@ class RequestSpans:
     def __init__(self, kind: str, on_loop: bool) -> None:
         self.kind = kind
         self._spans: list[tuple[str, str, str, int, int]] = []
+        self._worker_runs: list[tuple[int, int]] = []
         self._left_out = 0
         self._thread = get_ident()
         data = get_tag_data()
@@ -134,6 +136,13 @@ class RequestSpans:
         if self._loop_time >= 0 and self._resumed >= 0:
             self._loop_time += thread_time_ns() - self._resumed
             self._resumed = -1
+
+    def add_worker_run(self, began: int, ended: int, cpu: int) -> None:
+        """A worker ran for it, while its loop went on.  began, ended: by perf_counter_ns(); cpu: ns of processor time."""
+        if self._loop_time >= 0 and not self.is_done:
+            self._loop_time += cpu
+            if len(self._worker_runs) < SPANS:
+                self._worker_runs.append((began, ended))
 
     @property
     def is_done(self) -> bool:
@@ -192,10 +201,19 @@ class RequestSpans:
         self.suspend()
         return self._loop_time if self._loop_time >= 0 else thread_time_ns() - self._cpu
 
+    def _had_worker(self, stall: _Stall) -> bool:
+        """A blocked loop delays no request for which a worker runs meanwhile."""
+        return any(
+            2 * (min(ended, stall.ended) - max(began, stall.began)) > stall.ended - stall.began
+            for began, ended in self._worker_runs
+        )
+
     def _add_stalls(self, took: int) -> None:
         """Those of others that lay in its time."""
         for stall in _stalls.copy():
             if stall.request is self or stall.thread not in (None, self._thread):
+                continue
+            if stall.thread is not None and self._had_worker(stall):
                 continue
             began = max(stall.began, self._began)
             lasted = min(stall.ended, self._began + took) - began

@@ -191,6 +191,23 @@ def test_a_call_of_grpc_aio_has_its_own_processor_time(fired, monkeypatch):
     assert used["waits"] < used["runs"] / 2 and used["runs"] >= 100_000_000
 
 
+def test_processor_time_of_a_worker_is_the_request_s(fired):
+    loop_probes.install_callbacks(asyncio.events)
+    pools.install_threads(__import__("concurrent.futures.thread", fromlist=["thread"]))
+
+    def spin():
+        began = time.thread_time()
+        while time.thread_time() - began < 0.1:
+            pass
+
+    async def application(_scope, _receive, send):
+        await asyncio.to_thread(spin)
+        await send_answer(send)
+
+    asyncio.run(serve(application, "/a"))
+    assert fired[1][0][5] >= 100_000_000
+
+
 def test_a_collection_is_a_span(fired, monkeypatch):
     monkeypatch.setattr(request_spans, "SHORTEST_STALL", 0)
 
