@@ -29,14 +29,15 @@ PARTS = [
     "object_locks",
     "value_conditions",
     "value_text",
+    "known_types",
     "secret_names",
 ]
 
 
-def build(python, folder) -> None:
+def build(python, folder, *flags: str) -> None:
     parts = [f"{SOURCES}/_core_c/vm/{each}.c" for each in PARTS]
     options = ["-std=gnu11", "-Wall", "-Werror", "-O1", "-g", "-shared", "-fPIC", f"-I{SOURCES}"]
-    options += [*headers(python), "-o", str(folder / "fetch_main.so")]
+    options += [*flags, *headers(python), "-o", str(folder / "fetch_main.so")]
     subprocess.run(["gcc", *options, f"{FOLDER}/fetch_main.c", *parts], check=True)
 
 
@@ -57,10 +58,10 @@ def test_names_of_secrets_are_those_of_pydtrace(tmp_path, monkeypatch):
         assert is_secret(name) == secret_names.is_on_list(name), name
 
 
-def run(python, folder, program: str, *arguments: str) -> list[str]:
-    build(python, folder)
+def run(python, folder, program: str, *arguments: str, **environment: str) -> list[str]:
     done = subprocess.run(
         [python, os.path.join(FOLDER, "programs", program), str(folder), *arguments],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -71,8 +72,20 @@ def run(python, folder, program: str, *arguments: str) -> list[str]:
 
 @pytest.mark.parametrize("python", PYTHONS, ids=harness.name_of)
 def test_random_paths(python, tmp_path):
+    build(python, tmp_path)
     ok, paths, present = run(python, tmp_path, "random_paths.py", "1", str(PATHS))
     assert ok == "ok" and int(paths) == PATHS and int(present) > PATHS // 10
+
+
+@pytest.mark.parametrize("minor", [10, 11, 13])  # each layout of dicts
+def test_random_paths_with_sanitizers(minor, tmp_path):
+    """Every object is a block of malloc()'s, whose ends ASan watches."""
+    python = next(each for each in PYTHONS if harness.minor_of(each) == minor)
+    build(python, tmp_path, "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+    library = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
+    settings = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+    ok, *_ = run(python, tmp_path, "random_paths.py", "2", str(PATHS // 5), **settings)
+    assert ok == "ok"
 
 
 WITHOUT_GIL = [each for each in PYTHONS if harness.name_of(each).endswith("t")]
@@ -80,5 +93,6 @@ WITHOUT_GIL = [each for each in PYTHONS if harness.name_of(each).endswith("t")]
 
 @pytest.mark.parametrize("python", WITHOUT_GIL, ids=harness.name_of)
 def test_objects_that_other_threads_change(python, tmp_path):
+    build(python, tmp_path)
     ok, reads, present, _ = run(python, tmp_path, "changing_objects.py", str(SECONDS))
     assert ok == "ok" and int(reads) > 1000 and int(present) > 100

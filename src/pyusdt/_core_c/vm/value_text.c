@@ -4,12 +4,11 @@
 
 #if PYUSDT_READS_OBJECTS
 
-#define _PY_DATETIME_IMPL /* its structures only */
-#include <datetime.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "_core_c/vm/frame_reads.h"
+#include "_core_c/vm/known_types.h"
 #include "_core_c/vm/secret_names.h"
 
 #define CUT "…"
@@ -132,12 +131,9 @@ static void put_name(struct writer *writer, PyObject *name)
 
 static void write_int(struct writer *writer, PyObject *value)
 {
-    int64_t number;
+    char text[PYUSDT_KNOWN_TEXT];
 
-    if (pyusdt_read_int(value, &number))
-        put_number(writer, "%lld", number);
-    else
-        put_number(writer, "<int of %lld bits>", (long long)_PyLong_NumBits(value));
+    put(writer, text, pyusdt_write_int(value, text, sizeof text));
 }
 
 /* Its text is made in memory that the collector does not look at. */
@@ -349,33 +345,130 @@ static void write_tuple(struct writer *writer, PyObject *value)
 
 /* ---- objects ---- */
 
-/* Types that no program can make another of. */
-static int is_of_python(PyTypeObject *type)
+/* 0: it is of no known type. A time zone's value may have its own attributes. */
+static int write_known(struct writer *writer, PyObject *value)
 {
-    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE;
+    char text[PYUSDT_KNOWN_TEXT];
+    PyObject *zone;
+    size_t size = pyusdt_write_known(value, text, sizeof text, &zone);
+
+    put(writer, text, size);
+    if (zone != NULL) {
+        put_string(writer, ", tzinfo=");
+        write_value(writer, zone);
+        put_string(writer, ")");
+    }
+    return size != 0;
 }
 
-static int is_type_of_c(PyTypeObject *type, const char *name)
+static void write_enum(struct writer *writer, PyObject *value, PyObject *name, PyObject *member)
 {
-    return is_of_python(type) && strcmp(type->tp_name, name) == 0;
+    put_string(writer, "<");
+    put_type(writer, Py_TYPE(value));
+    put_string(writer, ".");
+    put_name(writer, name);
+    put_string(writer, ": ");
+    write_value(writer, member);
+    put_string(writer, ">");
 }
 
-static int write_date(struct writer *writer, PyObject *value)
+/* "." and "" lead nowhere. */
+static int is_empty_part(PyObject *part)
 {
-    char text[64];
-    int n;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(part);
 
-    if (is_type_of_c(Py_TYPE(value), "datetime.date"))
-        n = snprintf(text, sizeof text, "datetime.date(%d, %d, %d)", PyDateTime_GET_YEAR(value),
-                     PyDateTime_GET_MONTH(value), PyDateTime_GET_DAY(value));
-    else if (is_type_of_c(Py_TYPE(value), "datetime.datetime"))
-        n = snprintf(text, sizeof text, "datetime.datetime(%d, %d, %d, %d, %d, %d)",
-                     PyDateTime_GET_YEAR(value), PyDateTime_GET_MONTH(value),
-                     PyDateTime_GET_DAY(value), PyDateTime_DATE_GET_HOUR(value),
-                     PyDateTime_DATE_GET_MINUTE(value), PyDateTime_DATE_GET_SECOND(value));
-    else
+    return length == 0 || (length == 1 && PyUnicode_READ_CHAR(part, 0) == '.');
+}
+
+/* Returns whether a "/" belongs behind it. */
+static int write_part(struct writer *writer, PyObject *part)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(part);
+
+    for (Py_ssize_t i = 0; i < shown(length, PYUSDT_TEXT_CHARACTERS); i++)
+        put_quoted(writer, PyUnicode_READ_CHAR(part, i), 0x110000);
+    if (length > PYUSDT_TEXT_CHARACTERS)
+        put_string(writer, CUT);
+    return PyUnicode_READ_CHAR(part, length - 1) != '/';
+}
+
+/* The first of the parts that count: the last that begins at the root. -1: one is no text, or they
+ * are busy. */
+static Py_ssize_t find_first_part(PyObject *parts)
+{
+    Py_ssize_t first = 0;
+
+    if (!pyusdt_lock(parts))
+        return -1;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(parts); i++) {
+        PyObject *part = PyList_GET_ITEM(parts, i);
+
+        if (!PyUnicode_CheckExact(part) || !PyUnicode_IS_READY(part))
+            return -1;
+        if (PyUnicode_GET_LENGTH(part) > 0 && PyUnicode_READ_CHAR(part, 0) == '/')
+            first = i;
+    }
+    return first;
+}
+
+static int write_parts(struct writer *writer, PyObject *parts)
+{
+    Py_ssize_t first = find_first_part(parts);
+    int is_started = 0, with_slash = 0;
+
+    for (Py_ssize_t i = first; first >= 0 && i < PyList_GET_SIZE(parts); i++) {
+        PyObject *part = PyList_GET_ITEM(parts, i);
+
+        if (is_empty_part(part))
+            continue;
+        put_string(writer, with_slash ? "/" : "");
+        with_slash = write_part(writer, part);
+        is_started = 1;
+    }
+    put_string(writer, is_started ? "" : ".");
+    return first >= 0;
+}
+
+static int write_path(struct writer *writer, PyObject *value, PyObject *parts)
+{
+    uint32_t before = writer->size;
+    int is_whole = 1;
+
+    put_type(writer, Py_TYPE(value));
+    put_string(writer, "(");
+    if (PyUnicode_Check(parts)) {
+        write_str(writer, parts);
+    } else {
+        put_string(writer, "'");
+        is_whole = write_parts(writer, parts);
+        put_string(writer, "'");
+    }
+    put_string(writer, ")");
+    if (!is_whole && !writer->is_full)
+        writer->size = before;
+    return is_whole || writer->is_full;
+}
+
+/* Of a class of the standard library in Python that has no values in it. */
+static int write_known_scalar(struct writer *writer, PyObject *value)
+{
+    char text[PYUSDT_KNOWN_TEXT];
+    size_t size = pyusdt_write_uuid(value, text, sizeof text);
+    PyObject *parts;
+
+    put(writer, text, size);
+    return size != 0 || (pyusdt_read_path(value, &parts) && write_path(writer, value, parts));
+}
+
+static int write_known_object(struct writer *writer, PyObject *value)
+{
+    PyObject *name, *member;
+
+    if (PyType_Check(value) || !(Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE))
         return 0;
-    put(writer, text, (size_t)n);
+    if (!pyusdt_read_enum(value, &name, &member))
+        return write_known_scalar(writer, value);
+    write_enum(writer, value, name, member);
     return 1;
 }
 
@@ -487,7 +580,7 @@ static int write_scalar(struct writer *writer, PyObject *value)
     else if (PyBytes_Check(value))
         write_bytes(writer, value);
     else
-        return write_date(writer, value);
+        return write_known(writer, value);
     return 1;
 }
 
@@ -495,7 +588,7 @@ static int write_scalar(struct writer *writer, PyObject *value)
 static int write_builtin(struct writer *writer, PyObject *value)
 {
     uint32_t before = writer->size;
-    int is_own = !is_of_python(Py_TYPE(value)), found;
+    int is_own = !pyusdt_is_of_python(Py_TYPE(value)), found;
 
     if (is_own) {
         put_type(writer, Py_TYPE(value));
@@ -511,7 +604,9 @@ static int write_builtin(struct writer *writer, PyObject *value)
 
 static void write_deepest(struct writer *writer, PyObject *value)
 {
-    if (is_of_python(Py_TYPE(value)) && write_scalar(writer, value))
+    if (pyusdt_is_of_python(Py_TYPE(value)) && write_scalar(writer, value))
+        return;
+    if (write_known_scalar(writer, value))
         return;
     put_type(writer, Py_TYPE(value));
     put_string(writer, "(" CUT ")");
@@ -528,7 +623,7 @@ static void write_value(struct writer *writer, PyObject *value)
         return;
     }
     writer->depth++;
-    if (!write_builtin(writer, value))
+    if (!write_known_object(writer, value) && !write_builtin(writer, value))
         write_object(writer, value);
     writer->depth--;
     writer->is_busy |= pyusdt_take_busy();
