@@ -141,7 +141,7 @@ static enum pyusdt_misfit verify_count(const struct pyusdt_ring_target *target,
     return PYUSDT_MISFIT_NONE;
 }
 
-/* Up to 3.12 it is a semaphore of libc's, whose value is its first int. */
+/* Up to 3.12 it is a semaphore of libc's, whose value is its first int. musl's has its waiters there, too: -1, or the highest bit. */
 static enum pyusdt_misfit read_lock(const struct pyusdt_ring_target *target,
                                     const struct ring *ring, bool *held)
 {
@@ -157,10 +157,10 @@ static enum pyusdt_misfit read_lock(const struct pyusdt_ring_target *target,
     }
     if (!read_word(target, at, &at))
         return PYUSDT_MISFIT_MEMORY;
-    if (at == 0 || at % 4 != 0 || !read_int(target, at, &value) || (value != 0 && value != 1))
+    if (at == 0 || at % 4 != 0 || !read_int(target, at, &value))
         return PYUSDT_MISFIT_LOCK;
-    *held = value == 0;
-    return PYUSDT_MISFIT_NONE;
+    *held = value == -1 || (value & INT32_MAX) == 0;
+    return *held || (value & INT32_MAX) == 1 ? PYUSDT_MISFIT_NONE : PYUSDT_MISFIT_LOCK;
 }
 
 static enum pyusdt_ring_result verify(const struct pyusdt_ring_target *target, struct ring *ring,
@@ -262,7 +262,7 @@ static bool write_text(const struct pyusdt_ring_target *target)
     static char bytes[PYUSDT_SLOT_SIZE];
 
     memcpy(bytes, target->text, target->size);
-    return pyusdt_memory_write(&target->memory, target->used, bytes, sizeof bytes) == 0;
+    return pyusdt_memory_force(&target->memory, target->used, bytes, sizeof bytes) == 0;
 }
 
 /* From 3.13 on: a tracer that was killed between two stores has left its entry, the last one, uncounted. */
@@ -402,7 +402,7 @@ enum pyusdt_ring_result pyusdt_ring_withdraw(struct pyusdt_ring_target *target,
             return PYUSDT_RING_FAILED;
     }
     PYUSDT_ATTACH_HOOK(9);
-    return pyusdt_memory_write(&target->memory, target->used, zeros, sizeof zeros) == 0
+    return pyusdt_memory_force(&target->memory, target->used, zeros, sizeof zeros) == 0
                ? PYUSDT_RING_DONE
                : PYUSDT_RING_FAILED;
 }

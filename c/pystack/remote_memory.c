@@ -6,7 +6,9 @@
 
 #ifdef __linux__
 
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -64,6 +66,25 @@ int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, co
     return written < 0 ? -errno : written == (ssize_t)size ? 0 : -EFAULT;
 }
 
+int pyusdt_memory_force(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size)
+{
+    char path[64];
+    ssize_t written;
+    int fd, r = pyusdt_memory_write(memory, address, from, size);
+
+    if (r != -EFAULT)
+        return r;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)memory->pid);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    written = pwrite(fd, from, size, (off_t)address);
+    r = written < 0 ? -errno : written == (ssize_t)size ? 0 : -EFAULT;
+    close(fd);
+    return r;
+}
+
 #else /* other systems have another way each; none is written yet */
 
 int pyusdt_memory_open(pid_t pid, struct pyusdt_memory *memory)
@@ -100,6 +121,12 @@ int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, co
     (void)from;
     (void)size;
     return -ENOSYS;
+}
+
+int pyusdt_memory_force(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size)
+{
+    return pyusdt_memory_write(memory, address, from, size);
 }
 
 #endif

@@ -52,6 +52,10 @@ int pyusdt_memory_read(const struct pyusdt_memory *memory, uint64_t address, voi
 int pyusdt_memory_write(const struct pyusdt_memory *memory, uint64_t address, const void *from,
                         size_t size);
 
+/* The same, also into private memory that the process may only read: the kernel makes a page of its own for it. */
+int pyusdt_memory_force(const struct pyusdt_memory *memory, uint64_t address, const void *from,
+                        size_t size);
+
 #pragma GCC visibility pop
 
 #endif

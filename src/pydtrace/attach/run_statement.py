@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OLDEST = 10  # minor version
-_FUNCTION, _OF_DEBUG_BUILD = "PyRun_SimpleString", "_Py_NegativeRefcount"
+_FUNCTION = "PyRun_SimpleString"
+_OF_TRACED_REFS = (
+    "_Py_AddToAllObjects"  # Py_TRACE_REFS up to 3.12, by which objects begin with two more pointers
+)
 _PUT_TRIES, _PUT_PAUSE, _START_PAUSE = 60, 0.002, 0.02  # s
 _LIMIT_TRIES, _STOP_LIMITS = (
     20,
@@ -99,7 +102,7 @@ class Target:
         try:
             file = elf.ElfFile(found[0], mapping.inode)
             try:
-                address, debug = (file.find_symbol(name) for name in (_FUNCTION, _OF_DEBUG_BUILD))
+                address, other = (file.find_symbol(name) for name in (_FUNCTION, _OF_TRACED_REFS))
                 bias = elf.load_bias(file, mapping)
             finally:
                 file.close()
@@ -109,9 +112,9 @@ class Target:
             raise NotAttached(
                 f"process {self.pid}: {mapping.path} does not export {_FUNCTION}, so nothing can be run in it (a build of its own: PyInstaller, Nuitka)"
             )
-        if debug is not None:
+        if other is not None:
             raise NotAttached(
-                f"process {self.pid} is a debug build of CPython, whose structures pyusdt does not know"
+                f"process {self.pid} is a build of CPython with Py_TRACE_REFS, whose structures pyusdt does not know"
             )
         if not any(
             each.start <= address + bias < each.end and "x" in each.access

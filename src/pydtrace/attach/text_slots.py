@@ -1,7 +1,9 @@
 """Where a text may lie in a process: bytes at the end of the last page of a file's data, which belong to nothing.
 
 - A page is mapped as a whole, so the memory is there. No variable of the file is in it.
-- ld.so's are never taken: its own allocator uses them. musl gives all of them to malloc(), so there are none.
+- ld.so's are never taken: its own allocator uses them.
+- musl gives the ends of memory that can be written to malloc(). There the ends of memory that can only be read are taken: the tracer
+  and the process's report write by /proc/PID/mem, which gives the process a page of its own.
 - c/attach/ takes a slot only while all threads stand still, and only if every byte is 0, or a text there has run or never will.
 """
 
@@ -27,19 +29,19 @@ if TYPE_CHECKING:
 _FILES = 64  # whose ends are looked at
 _ALIGN = 64
 _BEGINS = 2.0  # s, in which a text begins that has left the ring
+_MUSL = "ld-musl", "libc.musl"
+_LOADERS = "ld-", "ld.so", "libc.musl"
 _FIRST = ("libpython", "python", "libm.so", "libm-", "libc.so", "libc-")  # which are there in most
 
 
 def find_slots(python: RemotePython) -> list[int]:
     """Addresses of _tracer.SLOT_SIZE bytes each, free or not.  NotAttached: there are none."""
     found: list[int] = []
-    writable = _writable_ranges(python.pid)
+    is_writable = not uses_musl(python)
+    ranges = _private_ranges(python.pid, is_writable)
     for mapping in _files(python):
-        for address in _slots_of_file(python.pid, mapping):
-            is_writable = any(
-                low <= address and address + _tracer.SLOT_SIZE <= high for low, high in writable
-            )
-            if is_writable:
+        for address in _slots_of_file(python.pid, mapping, is_writable):
+            if any(low <= address and address + _tracer.SLOT_SIZE <= high for low, high in ranges):
                 found.append(address)
         if len(found) >= _tracer.MOST_SLOTS:
             break
@@ -50,16 +52,18 @@ def find_slots(python: RemotePython) -> list[int]:
     return found[: _tracer.MOST_SLOTS]
 
 
+def uses_musl(python: RemotePython) -> bool:
+    """Whether the C library is musl."""
+    return any(
+        each.module_name.startswith(_MUSL) or each.module_name == "libc.so" for each in python.maps
+    )
+
+
 def _files(python: RemotePython) -> list[maps.Mapping]:
     """One mapping of each file, Python's first."""
     begins: dict[tuple[str, int, str], maps.Mapping] = {}
     for each in python.maps:
-        name = each.module_name
-        if name.startswith(("ld-musl", "libc.musl")):
-            raise NotAttached(
-                f"process {python.pid} uses musl, whose memory has no place for the text that it would run"
-            )
-        if not name.startswith(("ld-", "ld.so")):
+        if not each.module_name.startswith(_LOADERS):
             begins.setdefault(each.file_key, each)
 
     def rank(mapping: maps.Mapping) -> int:
@@ -73,27 +77,28 @@ def _files(python: RemotePython) -> list[maps.Mapping]:
     return sorted(begins.values(), key=rank)[:_FILES]
 
 
-def _slots_of_file(pid: int, mapping: maps.Mapping) -> list[int]:
-    found = maps.find_mapped_file(pid, mapping)
-    if not found:
+def _slots_of_file(pid: int, mapping: maps.Mapping, is_writable: bool) -> list[int]:
+    found: list[int] = []
+    mapped = maps.find_mapped_file(pid, mapping)
+    if not mapped:
         return []
     try:
-        file = elf.ElfFile(found[0], mapping.inode)
+        file = elf.ElfFile(mapped[0], mapping.inode)
         try:
             bias = elf.load_bias(file, mapping)
-            end = max(
-                (each.address + each.room for each in file.segments if each.flags & elf.WRITES),
-                default=0,
-            )
+            segments = [
+                each for each in file.segments if bool(each.flags & elf.WRITES) == is_writable
+            ]
         finally:
             file.close()
     except (OSError, elf.BadFile):
         return []
-    if not end:
-        return []
-    low = end + bias + _ALIGN - 1 & -_ALIGN
-    high = end + bias + mmap.PAGESIZE - 1 & -mmap.PAGESIZE
-    return list(range(low, high - _tracer.SLOT_SIZE + 1, _tracer.SLOT_SIZE))
+    ends = [each.address + each.room + bias for each in segments]
+    for end in ends if not is_writable else [max(ends, default=0)]:
+        low = end + _ALIGN - 1 & -_ALIGN
+        high = end + mmap.PAGESIZE - 1 & -mmap.PAGESIZE
+        found += range(low, high - _tracer.SLOT_SIZE + 1, _tracer.SLOT_SIZE)
+    return found
 
 
 def sort_free(python: RemotePython, addresses: Sequence[int]) -> list[int]:
@@ -141,8 +146,8 @@ def _has_text(content: bytes, states: tuple[bytes, ...]) -> bool:
     return mark == statement.MARK and state in states
 
 
-def _writable_ranges(pid: int) -> list[tuple[int, int]]:
-    """The private memory that the process may write."""
+def _private_ranges(pid: int, is_writable: bool) -> list[tuple[int, int]]:
+    """The private memory that the process may write, or that it may only read or run."""
     try:
         lines = maps.read_maps(pid)
     except OSError as error:
@@ -152,7 +157,8 @@ def _writable_ranges(pid: int) -> list[tuple[int, int]]:
     found = []
     for line in lines:
         fields = line.split(None, 2)
-        if len(fields) > 1 and fields[1].startswith("rw") and fields[1].endswith("p"):
+        access = "rw" if is_writable else "r-"
+        if len(fields) > 1 and fields[1].startswith(access) and fields[1].endswith("p"):
             low, _, high = fields[0].partition("-")
             found.append((int(low, 16), int(high, 16)))
     return found

@@ -27,6 +27,7 @@ from pydtrace.attach.placed_copy import can_read, place_copy, remove_stale_copie
 from pydtrace.attach.refusal import NoPython, NotAttached, PathTooLong, make_stop_refusal
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.statement import Statement
+from pydtrace.attach.text_slots import uses_musl
 from pydtrace.engine.embedded.young_processes import has_provider, has_python_provider
 from pydtrace.process.file_view import sees_same_file
 from pydtrace.process.identity import has_ended_or_ends, is_alive
@@ -57,6 +58,7 @@ _SEEN, _POLL = 1.0, 0.02  # s, in which what a process has published is found
 _ATTACHMENT = "pyusdt.vm.attachment"
 _HOOKS = "pyusdt.instrument.attached"
 _IMPORTED_BEFORE = "has already been imported"  # Cython's words
+_MUSL_SUFFIX = "-musl.so"
 _LOADER = os.path.join(START, "enter_process.py")
 _LOADED = (  # of the package, by a process that is attached to
     "__init__.py",
@@ -202,8 +204,14 @@ def _read_program(pid: int) -> tuple[int, int, int] | None:
 def _find_core(target: Target) -> str:
     """The extension for the CPython of a process.  NotAttached: this installation has none."""
     version = f"3{target.minor}{'' if target.has_gil else 't'}"
-    start = f"_core.cpython-{version}-"
-    name = next((each for each in sorted(os.listdir(_PACKAGE)) if each.startswith(start)), None)
+    start, is_musl = f"_core.cpython-{version}-", uses_musl(target.python)
+    names = [each for each in sorted(os.listdir(_PACKAGE)) if each.startswith(start)]
+    name = next((each for each in names if each.endswith(_MUSL_SUFFIX) == is_musl), None)
+    if name is None and names and is_musl:
+        raise NotAttached(
+            f"process {target.pid} uses musl, and this pyusdt has no extension for it",
+            "install pyusdt in the container of the process, and run its `pyusdt attach`",
+        )
     if name is None:
         build = "" if target.has_gil else " without the GIL"
         raise NotAttached(
