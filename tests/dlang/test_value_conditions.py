@@ -19,6 +19,10 @@ def decided(text: str, **options: object) -> list[str]:
         ("local.x > 100", ["local.x > 100"]),
         ("100 < local.x", ["local.x > 100"]),
         ("local.x >= -5", ["local.x >= -5"]),
+        ("local.x > 2.5", ["local.x > 2.5"]),
+        ("-0.5 >= local.x", ["local.x <= -0.5"]),
+        ("length(local.x) > 2.5", []),
+        ("local.x == 9007199254740992", ["local.x == 9007199254740992"]),
         ('local.x.name == "a"', ['local.x.name == "a"']),
         ('typename(local.x) != "int"', ['typename(local.x) != "int"']),
         ("length(local.x) <= 3", ["length(local.x) <= 3"]),
@@ -70,7 +74,7 @@ def test_the_form_of_the_bytes():
     size, version, root, rows, _, _, _, probes = struct.unpack_from("=IBBBBHHI", made.conditions)
     assert (size, version, root, rows, probes) == (len(made.conditions), 1, 4, 2, 1)
     assert [struct.unpack_from("=BBBBBxHH6xq", made.conditions, 16 + 24 * i) for i in (0, 1)] == [
-        (0, 1, 0, 5, 0, 0, 0, 100),
+        (0, 1, 0, 5, 2, 0, 0, struct.unpack("=q", struct.pack("=d", 100))[0]),
         (0, 1, 1, 1, 1, 0, 2, 0),
     ]
     assert made.conditions[64:] == b"ab"

@@ -12,7 +12,7 @@ from pydtrace.options import Options
 from pydtrace.remote_python.module_functions import ModuleFunction
 from tests.support.compiler.value_scripts import ENTRY, RETURN, compiled
 
-INT, STRING, PRESENT, TYPENAME, LENGTH = 1, 3, 4, 5, 6
+INT, DOUBLE, STRING, PRESENT, TYPENAME, LENGTH = 1, 2, 3, 4, 5, 6
 
 
 def decode(path: bytes) -> tuple:
@@ -58,9 +58,9 @@ def test_a_variable_that_no_named_function_has():
 
 def test_the_steps_of_a_path():
     found = paths('/local.cart.items[-1].größe["key"][2] == 3/ { }'.replace("größe", "size"))
-    assert found == [(1, "cart", [(1, "items"), (2, -1), (1, "size"), (3, "key"), (2, 2)], INT)]
-    assert paths("/global.LIMIT > 5/ { }") == [(2, "LIMIT", [], INT)]
-    assert paths("/retval.status == 5/ { }", RETURN) == [(3, "", [(1, "status")], INT)]
+    assert found == [(1, "cart", [(1, "items"), (2, -1), (1, "size"), (3, "key"), (2, 2)], DOUBLE)]
+    assert paths("/global.LIMIT > 5/ { }") == [(2, "LIMIT", [], DOUBLE)]
+    assert paths("/retval.status == 5/ { }", RETURN) == [(3, "", [(1, "status")], DOUBLE)]
     probe = "python$target:::exception-raise"
     assert paths('/exception.code == "x"/ { }', probe) == [(6, "", [(1, "code")], STRING)]
 
@@ -68,14 +68,23 @@ def test_the_steps_of_a_path():
 @pytest.mark.parametrize(
     ("body", "result"),
     [
-        ("/local.x/ { }", INT),
-        ("/!local.x/ { }", INT),
-        ("/local.x > 100/ { }", INT),
+        ("/local.x/ { }", DOUBLE),
+        ("/!local.x/ { }", DOUBLE),
+        ("/local.x > 100/ { }", DOUBLE),
+        ("/local.x > 2.5/ { }", DOUBLE),
+        ("/local.x >= -2.5/ { }", DOUBLE),
+        ("/local.x > 9007199254740992/ { }", INT),
+        ("/local.x > arg2/ { }", INT),
+        ("/local.x * 1.5 > local.x/ { }", DOUBLE),
+        ("{ y = (double)local.x; }", DOUBLE),
+        ("{ @ = avg(local.x * 2.0); }", DOUBLE),
+        ("{ @ = avg(local.x); }", INT),
+        ('{ printf("%.2f", local.x); }', DOUBLE),
         ('/local.x == "a"/ { }', STRING),
         ('/"a" != local.x/ { }', STRING),
         ("/local.x == execname/ { }", STRING),
         ("/local.x == (string)arg1/ { }", STRING),
-        ("/arg2 == 1 && local.x/ { }", INT),
+        ("/arg2 == 1 && local.x/ { }", DOUBLE),
         ("{ y = local.x + 1; }", INT),
         ("{ y = 0; y += local.x; }", INT),
         ("{ y = (string)local.x; }", STRING),
@@ -100,9 +109,23 @@ def test_the_type_comes_from_the_use(body, result):
     assert paths(body) == [(1, "x", [], result)]
 
 
+def test_the_type_of_a_declared_variable():
+    for word, result in (("double", DOUBLE), ("string", STRING), ("int64_t", INT)):
+        made = compiled(f"{word} y; {ENTRY} {{ y = local.x; }}")
+        assert [decode(each)[3] for each in made.paths] == [result]
+
+
+@pytest.mark.parametrize("text", ["BEGIN { x = 1.5; }", "BEGIN { local = 1; y = 1.5; }"])
+def test_a_script_without_values_has_no_floats(text):
+    with pytest.raises(CompileError) as error:
+        compiled(text)
+    assert error.value.tag == "D_SYNTAX"
+    compiled(text, pyusdt=None)
+
+
 def test_a_path_is_read_once_for_each_type():
     found = compiled(
-        f'{ENTRY} /local.n > 1/ {{ printf("%d %s %d", local.n, local.n, local.m); }} {RETURN} /local.m/ {{ }}'
+        f'{ENTRY} /local.n + 1 > 2/ {{ printf("%d %s %d", local.n, local.n, local.m); }} {RETURN} /local.m + 1 > 2/ {{ }}'
     )
     assert [decode(each)[1::2] for each in found.paths] == [("n", INT), ("n", STRING), ("m", INT)]
     assert [sorted(clause.demand) for clause in found.clauses] == [[6, 7, 8], [8]]
@@ -115,7 +138,7 @@ def test_a_path_is_read_once_for_each_type():
         (
             f"{ENTRY} {{ @[local.x] = count(); }}",
             "D_PATH_TYPE",
-            "(string)local.x or (int64_t)local.x",
+            "(string)local.x, (int64_t)local.x or (double)local.x",
         ),
         (f"{ENTRY} {{ self->x = local.x; }}", "D_PATH_TYPE", "not known from its use"),
         (f"{ENTRY} {{ trace(local.x.y[0]); }}", "D_PATH_TYPE", "the type of local.x.y[0]"),
@@ -152,7 +175,7 @@ def test_what_is_refused(text, tag, words):
 
 
 def test_secrets_are_read_if_they_are_asked_for():
-    assert paths("/local.db_password == 1/ { }", secrets=None) == [(1, "db_password", [], INT)]
+    assert paths("/local.db_password == 1/ { }", secrets=None) == [(1, "db_password", [], DOUBLE)]
 
 
 def test_names_of_the_program_take_precedence():

@@ -113,6 +113,46 @@ def test_predicates_and_printf(python, program):
     assert lines(python, program, script) == ["3 größe 3 3 r", "4 größe 4 3 r"]
 
 
+FLOATS = """
+def price(amount, rate): return amount * rate
+for amount in (0, 0.5, 1, 100.5, -3.25, float("nan"), float("inf"), 1 << 60, True, "1", None):
+    price(amount, 1 if isinstance(amount, str) or amount is None else 2) if amount is not None else None
+print("hooks 0", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("local.amount > 100", 3),
+        ("local.amount > 0", 6),
+        ("local.amount", 8),
+        ("!local.amount", 2),
+        ("local.amount == 0.5", 1),
+        ("local.amount <= -3.25", 2),  # NaN is the smallest number
+        ("local.amount < 0 && local.amount > -4", 1),
+        ("local.amount == 1152921504606846976", 1),
+        ("local.amount * 2.0 == 201.0", 1),
+    ],
+)
+def test_floats_in_predicates(python, tmp_path, condition, count):
+    """As Python compares them, decided in the process or not: a float is not cut to an integer before."""
+    path = tmp_path / "floats.py"
+    path.write_text(FLOATS)
+    entry = "python$target::price:function-entry"
+    for also in ("", f"{entry} {{ @all = count(); }}"):
+        script = f"{entry} /{condition}/ {{ @some = count(); }} {also} END {{ printa(@some); }}"
+        found = lines(python, str(path), script)
+        assert int(found[0]) == count, found
+
+
+def test_floats_in_actions(python, program):
+    script = """python$target::*area:function-entry /local.n == 0/
+        { printf("%.2f %g %d\\n", local.side, (double)local.side * 2, local.side);
+          @ = avg(local.side * 1.0); }"""
+    assert lines(python, program, script)[0] == "2.50 5 2"
+
+
 def test_results_and_variables_at_return(python, program):
     script = f"""{RETURN} /arg3 == 0/
         {{ printf("%d %s %s %d\\n", retval["status"], retval[5], local.late, local.captured); }}"""

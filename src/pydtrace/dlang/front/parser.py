@@ -47,6 +47,13 @@ _ASSIGNMENTS = frozenset(["=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=",
 _UNARY = frozenset(["&", "*", "+", "-", "~", "!"])
 
 
+def _mentions_values(text: str) -> bool:
+    """Whether a program may read values of Python, which makes floats part of its language: types/value_paths.py decides."""
+    import re  # takes long to import
+
+    return bool(re.search(r"\b(?:(?:local|global)\s*\.|retval\b|exception\b)", text))
+
+
 class Parser:
     """macros, args, default_args: see Lexer; control: the pragmas.ControlLines;
     names: resolve.ProgramNames; probe_level: what a probe description's last part is, "name" but
@@ -65,7 +72,9 @@ class Parser:
         self.source, self.names = source, names
         self.control, self.probe_level, self.limits = control, probe_level, names.limits
         self.lexer = Lexer(source, macros or {}, args, default_args, self._read_control_line)
-        self.lexer.allows_floats = lambda: "pyusdt" in names.options
+        self.lexer.allows_floats = lambda: (
+            "pyusdt" in names.options or _mentions_values(self.lexer.text)
+        )
         self.token: Token | None = None  # the token that has been looked at and not taken
         # the one that was taken last, and the one before it
         self.last_token: Token | None = None

@@ -56,7 +56,7 @@ def refuse_incompatible(
 
 def are_floats(c: TypingContext, *types: t.Type) -> bool:
     """Whether an operator has floating-point values among its operands, and may have."""
-    if "pyusdt" not in c.names.options or not any(map(t.is_real, types)):
+    if not c.names.has_floats or not any(map(t.is_real, types)):
         return False
     return all(type.is_integer or t.is_real(type) for type in types)
 

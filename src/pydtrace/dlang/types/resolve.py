@@ -78,11 +78,17 @@ class ProgramNames:
         }
         self.aggregations: dict[str, Aggregation] = {}
         self.limits = SizeLimits()
+        self.may_read_values = False  # clauses have words that paths begin with
         self.own_roots: set[str] = set()  # variables that are called as what paths begin with
         self.paths: list[bytes] = []  # to values of a Python program: value_paths.py
         self.path_texts: list[str] = []
         self.conditions = SessionConditions()
         self.mentioned: set[str] = set()  # names that stood where only a variable can
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether floating-point values are allowed."""
+        return self.may_read_values or "pyusdt" in self.options
 
     def add_path(self, loc: Location, path: bytes, text: str) -> int:
         """The number of a path, each once.  text: as the source has it."""

@@ -29,7 +29,13 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LINE_ARGUMENT, _HOW_ARGUMENT = "arg2", "arg3"  # of python's probes
 _LINE, _HOW = 2, 3  # arguments
 
-Constant = int | bytes
+# what a value is compared as
+NUMBER, TEXT, REAL = "number", "text", "real"
+_KIND_NUMBERS = {NUMBER: 0, TEXT: 1, REAL: 2}  # enum pyusdt_condition_kind
+
+EXACT = 1 << 53  # a double has all smaller integers
+
+Constant = int | bytes | float
 
 
 class Condition:
@@ -46,11 +52,11 @@ ALWAYS: Alternatives = [[]]
 
 
 class PredicateReader:
-    """find_path: (subject, its text, whether it is a string) of an expression that is a path, beside a string or not; or None."""
+    """find_path: (subject, its text, its kind) of an expression that is a path, beside a value of a kind; or None."""
 
     def __init__(
         self,
-        find_path: Callable[[ast.Expr, bool], tuple[bytes, str, bool] | None],
+        find_path: Callable[[ast.Expr, str], tuple[bytes, str, str] | None],
         probes: Sequence[ast.ProbeDesc],
         strsize: int,
     ) -> None:
@@ -74,37 +80,49 @@ class PredicateReader:
                 node.right, _MIRRORED.get(node.op, node.op), node.left
             )
         negated = type(node) is ast.Unary and node.op == "!"
-        found = self._find_subject(node.operand if negated else node, False)  # type: ignore[attr-defined]
-        if found is None or found[2]:
+        found = self._find_subject(node.operand if negated else node, REAL)  # type: ignore[attr-defined]
+        if found is None or found[2] == TEXT:
             return None
+        zero = 0.0 if found[2] == REAL else 0
         return Condition(
-            found[0], "==" if negated else "!=", 0, ("!" if negated else "") + found[1]
+            found[0], "==" if negated else "!=", zero, ("!" if negated else "") + found[1]
         )
 
     def _compare(self, node: ast.Expr, operation: str, other: ast.Expr) -> Condition | None:
-        constant = _read_constant(other)
+        constant = read_constant(other)
         if constant is None:
             return None
-        found = self._find_subject(node, isinstance(constant, bytes))
-        if found is None or found[2] != isinstance(constant, bytes):
+        kind = _kind_of(constant)
+        if isinstance(constant, int) and abs(constant) < EXACT:
+            kind = REAL
+        found = self._find_subject(node, kind)
+        if found is None or (found[2] != kind and isinstance(constant, (bytes, float))):
             return None
         if isinstance(constant, bytes) and (
             operation not in ("==", "!=") or len(constant) > self._longest
         ):
             return None
-        shown = f'"{constant.decode("utf-8", "replace")}"' if found[2] else str(constant)  # type: ignore[union-attr]
+        shown = (
+            f'"{constant.decode("utf-8", "replace")}"'
+            if isinstance(constant, bytes)
+            else str(constant)
+        )
+        if found[2] == REAL:
+            constant = float(constant)
         return Condition(found[0], operation, constant, f"{found[1]} {operation} {shown}")
 
-    def _find_subject(
-        self, node: ast.Expr, beside_text: bool
-    ) -> tuple[bytes | int, str, bool] | None:
+    def _find_subject(self, node: ast.Expr, kind: str) -> tuple[bytes | int, str, str] | None:
         if _is_line(node):
-            return _LINE, "arg.line", False
+            return _LINE, "arg.line", NUMBER
         if type(node) is ast.Ident and node.name == _LINE_ARGUMENT:
-            return _LINE, "arg2", False
+            return _LINE, "arg2", NUMBER
         if type(node) is ast.Ident and node.name == _HOW_ARGUMENT and self._has_how:
-            return _HOW, "arg3", False
-        return self._find_path(node, beside_text)
+            return _HOW, "arg3", NUMBER
+        return self._find_path(node, kind)
+
+
+def _kind_of(constant: Constant) -> str:
+    return TEXT if isinstance(constant, bytes) else REAL if isinstance(constant, float) else NUMBER
 
 
 def _is_line(node: ast.Expr) -> bool:
@@ -115,10 +133,16 @@ def _is_line(node: ast.Expr) -> bool:
     )
 
 
-def _read_constant(node: ast.Expr) -> Constant | None:
-    """A constant that D compares as signed, or a string."""
+def read_constant(node: ast.Expr) -> Constant | None:
+    """A constant that D compares as signed, a double, or a string."""
     if type(node) is ast.StrLit:
         return None if b"\0" in node.value else node.value
+    if type(node) is ast.FloatLit:
+        [real] = struct.unpack("=d", struct.pack("=Q", node.bits))
+        return float(real)
+    if type(node) is ast.Unary and node.op == "-":
+        inner = read_constant(node.operand)
+        return -inner if isinstance(inner, (int, float)) and inner != -(1 << 63) else None
     if type(node) is not ast.IntLit or not _compares_as_signed(node.type):
         return None
     return constants.to_signed(node.value)
@@ -168,11 +192,11 @@ def _encode_row(
     number = _ARGUMENT | subject if isinstance(subject, int) else paths.index(subject)
     text = constant if isinstance(constant, bytes) else b""
     value = constant if isinstance(constant, int) else 0
-    is_text = isinstance(constant, bytes)
+    if isinstance(constant, float):
+        [value] = struct.unpack("=q", struct.pack("=d", constant))
+    kind = _KIND_NUMBERS[_kind_of(constant)]
     operation = _OPERATIONS[condition.operation]
-    row = struct.pack(
-        "=BBBBBxHH6xq", clause, bits, number, operation, is_text, at, len(text), value
-    )
+    row = struct.pack("=BBBBBxHH6xq", clause, bits, number, operation, kind, at, len(text), value)
     return row, text
 
 

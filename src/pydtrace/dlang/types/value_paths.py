@@ -3,8 +3,9 @@
 - A path becomes an argument of the event, from arg6 on: the traced process follows it
   (src/pyusdt/_core_c/vm/fetch_program.h has the form of its bytes).
 - repr(PATH) is a whole value as text, repr(local) all variables; print(PATH) prints it.
-- The type comes from the use: a string beside a string or %s, else an integer. If a use does not
-  tell (a key, an assignment), a cast must.
+- The type comes from the use: a string beside a string or %s, a double beside a double or %f, else
+  an integer. If a use does not tell (a key, an assignment), a cast must. A program with paths may
+  have floating-point values without -x pyusdt.
 - `local`, `global`, `retval` and `exception` are not reserved: a name of the program takes
   precedence.
 - A path with the name of a secret is refused without `-x secrets`.
@@ -22,7 +23,7 @@ from pydtrace.program.printf_format import FormatError, parse_format
 from pydtrace.suggestions import closest_match
 
 from .probe_arguments import make_raw_argument, make_string_argument
-from .value_conditions import ALWAYS, PredicateReader
+from .value_conditions import ALWAYS, EXACT, NUMBER, REAL, TEXT, PredicateReader, read_constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ _STEPS, _NAME = 8, 255  # PYUSDT_FETCH_STEPS, PYUSDT_FETCH_NAME
 _VERSION = 1
 _LOCAL, _GLOBAL, _GIVEN, _LOCALS, _EXCEPTION, _RATE = 1, 2, 3, 5, 6, 7  # enum pyusdt_fetch_root
 _ATTRIBUTE, _INDEX, _KEY = 1, 2, 3  # enum pyusdt_fetch_op
-_INT, _STRING, _PRESENT, _TYPENAME, _LENGTH, _REPR = 1, 3, 4, 5, 6, 7  # enum pyusdt_fetch_result
+# enum pyusdt_fetch_result
+_INT, _DOUBLE, _STRING, _PRESENT, _TYPENAME, _LENGTH, _REPR = range(1, 8)
 _ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _EXCEPTION}
 _FUNCTIONS = {"present": _PRESENT, "typename": _TYPENAME, "length": _LENGTH, "repr": _REPR}
 _REPR_WITH_SECRETS, _REPR_LEAST = 8, 16
@@ -48,7 +50,11 @@ _GIVEN_PROBES = {
 _TEXT_MOST = 1023  # bytes of a string in an event
 _GLOB_LETTERS, _SHOWN = set("*?[\\"), 3  # functions in a message
 # what a use says of a type
-_NUMBER, _TEXT = "number", "text"
+_NUMBER, _TEXT, _REAL = NUMBER, TEXT, REAL
+_RESULTS = {_NUMBER: _INT, _TEXT: _STRING, _REAL: _DOUBLE}
+_ARITHMETIC, _RELATIONS = frozenset("+-*/"), frozenset(["<", "<=", ">", ">=", "==", "!="])
+_LOGICAL = frozenset(["&&", "||", "^^"])
+_REAL_CONVERSIONS = frozenset("aAeEfFgG")
 _TEXT_NAMES = frozenset(
     ["execname", "probeprov", "probemod", "probefunc", "probename", "cwd", "root", "execargs"]
 )
@@ -124,9 +130,12 @@ def encode_rate(size: int) -> bytes:
 
 
 def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
-    """Notes which of these names the program's clauses use for variables of their own, which assignments make."""
+    """Notes which of these names the program's clauses use for variables of their own, which assignments make, and whether they use
+    other ones."""
     for item in unit.items:
         for node in walk_nodes(item) if type(item) is ast.Clause else ():
+            if type(node) is ast.Ident and node.name in _ROOTS:
+                names.may_read_values = True
             target = node.target if isinstance(node, ast.Assign) else None
             target = node.operand if isinstance(node, ast.IncDec) else target
             if type(target) is ast.Index:
@@ -144,11 +153,20 @@ def rewrite_clause(names: ProgramNames, clause: ast.Clause) -> None:
             writer.find_subject, clause.probes, int(names.options.get("strsize", 256))
         )
         alternatives = reader.read(clause.predicate)
-        clause.predicate = writer.rewrite(clause.predicate, _NUMBER)
+        clause.predicate = writer.rewrite(clause.predicate, _REAL)
     names.conditions.add(clause.probes, alternatives)
     for statement in clause.body or []:
         assert isinstance(statement, ast.ExprStmt)
         statement.expr = writer.rewrite(statement.expr, None)
+
+
+def _use_of_type(type: t.Type | None) -> str | None:
+    """What a value of a type is for a path."""
+    if type is None:
+        return None
+    if type.is_string:
+        return _TEXT
+    return _REAL if t.is_real(type) else _NUMBER if type.is_integer else None
 
 
 class _PathWriter:
@@ -191,23 +209,65 @@ class _PathWriter:
 
     def _uses_of_children(self, node: ast.Expr, use: str | None) -> dict[str, str | None]:
         if type(node) is ast.Binary:
-            is_text = node.op in ("<", "<=", ">", ">=", "==", "!=") and (
-                self._is_text(node.left) or self._is_text(node.right)
-            )
-            which = _TEXT if is_text else _NUMBER
+            which = self._use_of_operands(node, use)
             return {"left": which, "right": which}
         if type(node) is ast.Unary:
-            return {"operand": _NUMBER}
+            keeps = node.op == "!" or use == _REAL and node.op in _ARITHMETIC
+            return {"operand": _REAL if keeps else _NUMBER}
         if type(node) is ast.Ternary:
-            return {"cond": _NUMBER, "then": use, "otherwise": use}
+            if self._is_real(node.then) or self._is_real(node.otherwise):
+                use = _REAL
+            return {"cond": _REAL, "then": use, "otherwise": use}
         if type(node) is ast.Cast:
-            is_text = node.to is not None and node.to.is_string
-            return {"operand": _TEXT if is_text else _NUMBER}
+            return {"operand": _use_of_type(node.to) or _NUMBER}
         if type(node) is ast.Stringof:
             return {"operand": _TEXT}
-        if type(node) is ast.Assign and node.op != "=":
-            return {"value": _NUMBER}
+        if type(node) is ast.Assign:
+            known = _use_of_type(self._find_variable_type(node.target))
+            return {"value": known or (None if node.op == "=" else _NUMBER)}
         return {}
+
+    def _use_of_operands(self, node: ast.Binary, use: str | None) -> str:
+        if node.op in _RELATIONS and (self._is_text(node.left) or self._is_text(node.right)):
+            return _TEXT
+        has_real = self._is_real(node.left) or self._is_real(node.right)
+        if node.op in _LOGICAL or node.op in _RELATIONS | _ARITHMETIC and has_real:
+            return _REAL
+        if node.op in _RELATIONS and self._is_compared_exactly(node):
+            return _REAL
+        return _REAL if use == _REAL and node.op in _ARITHMETIC else _NUMBER
+
+    def _is_compared_exactly(self, node: ast.Binary) -> bool:
+        """Whether it compares a path with an integer constant that a double has exactly: then 100.5 > 100, and every int is right, too."""
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            constant = read_constant(other)
+            if isinstance(constant, int) and abs(constant) < EXACT:
+                return self._find_path(side) is not None
+        return False
+
+    def _is_real(self, node: ast.Expr) -> bool:
+        """Whether an expression is a double as it is written."""
+        if type(node) is ast.FloatLit:
+            return True
+        if type(node) is ast.Unary:
+            return node.op in _ARITHMETIC and self._is_real(node.operand)
+        if type(node) is ast.Binary:
+            return node.op in _ARITHMETIC and (
+                self._is_real(node.left) or self._is_real(node.right)
+            )
+        if type(node) is ast.Cast:
+            return _use_of_type(node.to) == _REAL
+        return _use_of_type(self._find_variable_type(node)) == _REAL
+
+    def _find_variable_type(self, node: ast.Expr) -> t.Type | None:
+        """That of a variable of the script, as far as it is known."""
+        if type(node) is ast.Index:
+            node = node.base
+        if not isinstance(node, (ast.Ident, ast.ScopedName)):
+            return None
+        scope = node.scope if isinstance(node, ast.ScopedName) else "global"
+        found = self._names.scopes.get(scope, {}).get(node.name)
+        return found.type if found is not None else None
 
     def _is_text(self, node: ast.Expr) -> bool:
         """Whether an expression is a string as it is written."""
@@ -266,19 +326,22 @@ class _PathWriter:
         for each in conversions:
             found += [_NUMBER] * (each.star_width + each.star_precision)
             if each.argument_count > each.star_width + each.star_precision:
-                found.append(_TEXT if each.row.name in ("s", "S") else _NUMBER)
+                name = each.row.name
+                is_text, is_real = name in ("s", "S"), name[-1:] in _REAL_CONVERSIONS
+                found.append(_TEXT if is_text else _REAL if is_real else _NUMBER)
         return found + [None] * max(count - len(found), 0)
 
-    def find_subject(self, node: ast.Expr, beside_text: bool) -> tuple[bytes, str, bool] | None:
+    def find_subject(self, node: ast.Expr, use: str) -> tuple[bytes, str, str] | None:
         """What a PredicateReader asks for."""
-        path, result = self._find_path(node), _STRING if beside_text else _INT
+        path, result = self._find_path(node), _RESULTS[use]
         shown = str(path)
         if type(node) is ast.Call and type(node.name) is ast.Ident and len(node.args) == 1:
             path, result = self._find_path(node.args[0]), _FUNCTIONS.get(node.name.name, 0)
             shown = f"{node.name.name}({path})"
         if path is None or not result or result == _REPR:
             return None
-        return path.encode(result), shown, result in (_STRING, _TYPENAME)
+        kind = _TEXT if result in (_STRING, _TYPENAME) else _REAL if result == _DOUBLE else _NUMBER
+        return path.encode(result), shown, kind
 
     # --- paths ------------------------------------------------------------------------
 
@@ -338,9 +401,9 @@ class _PathWriter:
                 "D_PATH_TYPE",
                 path.loc,
                 f"the type of {path} is not known from its use",
-                f"write (string){path} or (int64_t){path}",
+                f"write (string){path}, (int64_t){path} or (double){path}",
             )
-        return self._make_result(path, _STRING if use == _TEXT else _INT)
+        return self._make_result(path, _RESULTS[use])
 
     def _make_result(self, path: Path, result: int) -> ast.Expr:
         self._check(path)
@@ -353,7 +416,8 @@ class _PathWriter:
         )
         if result in (_STRING, _TYPENAME, _REPR, _REPR_WITH_SECRETS):
             return make_string_argument(path.loc, number)
-        return make_raw_argument(path.loc, number, t.INT64)
+        is_real = result == _DOUBLE
+        return make_raw_argument(path.loc, number, t.FLOATS["double"] if is_real else t.INT64)
 
     def _check(self, path: Path) -> None:
         for probe in self._probes:

@@ -260,8 +260,8 @@ static void put_float(double real, enum pyusdt_fetch_result result, struct pyusd
     out->real = real;
     out->present = 1;
     if (result == PYUSDT_FETCH_DOUBLE)
-        return;
-    if (real != real)
+        memcpy(&out->number, &real, sizeof out->number);
+    else if (real != real)
         out->present = 0;
     else if (real >= 0x1p63 || real < -0x1p63) {
         out->number = real < 0 ? INT64_MIN : INT64_MAX;
@@ -278,6 +278,8 @@ static void put_number(PyObject *value, enum pyusdt_fetch_result result, struct 
     } else if (PyLong_Check(value)) {
         out->truncated = !pyusdt_read_int(value, &out->number);
         out->real = (double)out->number;
+        if (result == PYUSDT_FETCH_DOUBLE)
+            memcpy(&out->number, &out->real, sizeof out->number);
         out->present = 1;
     } else if (PyFloat_Check(value)) {
         put_float(PyFloat_AS_DOUBLE(value), result, out);

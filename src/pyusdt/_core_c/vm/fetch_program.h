@@ -78,7 +78,7 @@ struct pyusdt_fetched {
     uint8_t
         truncated; /* the text is longer, or the int has more than 64 bits: `number` is the nearest */
     uint32_t length; /* of the text, which is in the caller's buffer */
-    int64_t number;
+    int64_t number;  /* of PYUSDT_FETCH_DOUBLE: the bits of `real` */
     double real;
 };
 

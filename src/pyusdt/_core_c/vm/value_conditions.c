@@ -21,10 +21,10 @@ static int is_valid(const struct pyusdt_condition_row *row, size_t texts, unsign
     int is_argument = (row->subject & PYUSDT_CONDITION_ARGUMENT) != 0;
 
     if (row->op < PYUSDT_CONDITION_EQUAL || row->op > PYUSDT_CONDITION_GREATER_OR_EQUAL ||
-        subject >= (is_argument ? ARGUMENTS : npaths))
+        subject >= (is_argument ? ARGUMENTS : npaths) || row->kind > PYUSDT_CONDITION_REAL)
         return 0;
-    if (!row->is_text)
-        return 1;
+    if (row->kind != PYUSDT_CONDITION_IS_TEXT)
+        return row->kind == PYUSDT_CONDITION_NUMBER || !is_argument;
     return !is_argument && row->op <= PYUSDT_CONDITION_UNEQUAL &&
            row->text_length <= PYUSDT_CONDITION_TEXT && row->text <= texts &&
            row->text_length <= texts - row->text;
@@ -49,7 +49,7 @@ int pyusdt_conditions_load(const void *bytes, size_t size, unsigned npaths,
 
         if (!is_valid(row, texts, npaths))
             return 0;
-        if (row->is_text)
+        if (row->kind == PYUSDT_CONDITION_IS_TEXT)
             memcpy(conditions->text[i], rows + head.steps * sizeof conditions->row[0] + row->text,
                    row->text_length);
     }
@@ -82,28 +82,51 @@ static int64_t read_number(const struct pyusdt_condition_row *row,
     return found->present ? found->number : 0;
 }
 
+/* -1, 0 or 1. NaN is the smallest number, as for D. */
+static int compare_real(const struct pyusdt_condition_row *row,
+                        const struct pyusdt_condition_subjects *subjects)
+{
+    const char *text;
+    const struct pyusdt_fetched *found = subjects->path(subjects->from, row->subject, &text);
+    double real = found->present ? found->real : 0, constant;
+
+    memcpy(&constant, &row->number, sizeof constant);
+    if (real != real)
+        return constant != constant ? 0 : -1;
+    return (real > constant) - (real < constant);
+}
+
+static int compare_number(const struct pyusdt_condition_row *row,
+                          const struct pyusdt_condition_subjects *subjects)
+{
+    int64_t number = read_number(row, subjects);
+
+    return (number > row->number) - (number < row->number);
+}
+
 static int holds(const struct pyusdt_conditions *conditions, unsigned i,
                  const struct pyusdt_condition_subjects *subjects)
 {
     const struct pyusdt_condition_row *row = &conditions->row[i];
-    int64_t number;
+    int order;
 
-    if (row->is_text)
+    if (row->kind == PYUSDT_CONDITION_IS_TEXT)
         return has_same_text(conditions, i, subjects) == (row->op == PYUSDT_CONDITION_EQUAL);
-    number = read_number(row, subjects);
+    order = row->kind == PYUSDT_CONDITION_REAL ? compare_real(row, subjects)
+                                               : compare_number(row, subjects);
     switch (row->op) {
     case PYUSDT_CONDITION_EQUAL:
-        return number == row->number;
+        return order == 0;
     case PYUSDT_CONDITION_UNEQUAL:
-        return number != row->number;
+        return order != 0;
     case PYUSDT_CONDITION_LESS:
-        return number < row->number;
+        return order < 0;
     case PYUSDT_CONDITION_LESS_OR_EQUAL:
-        return number <= row->number;
+        return order <= 0;
     case PYUSDT_CONDITION_GREATER:
-        return number > row->number;
+        return order > 0;
     default:
-        return number >= row->number;
+        return order >= 0;
     }
 }
 

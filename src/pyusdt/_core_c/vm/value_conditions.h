@@ -27,6 +27,12 @@ enum pyusdt_condition_op {
     PYUSDT_CONDITION_GREATER_OR_EQUAL,
 };
 
+enum pyusdt_condition_kind {
+    PYUSDT_CONDITION_NUMBER,
+    PYUSDT_CONDITION_IS_TEXT,
+    PYUSDT_CONDITION_REAL,
+};
+
 #define PYUSDT_CONDITION_ARGUMENT 0x80 /* flag: an argument of the probe in the place of a path */
 
 /* As a tracer sends them: pyusdt_fetch_head, whose `steps` says how many rows, and whose `most` has
@@ -34,9 +40,9 @@ enum pyusdt_condition_op {
  * texts. */
 struct pyusdt_condition_row {
     uint8_t clause, probes, subject, op; /* probes: bits; subject: which path, or argument */
-    uint8_t is_text, unused;
+    uint8_t kind, unused;                /* enum pyusdt_condition_kind */
     uint16_t text, text_length, unused_too[3];
-    int64_t number;
+    int64_t number; /* of REAL: the bits of a double */
 };
 
 struct pyusdt_conditions {
