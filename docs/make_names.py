@@ -21,39 +21,39 @@ TYPES = {int: "int", str: "string", "term": "term"}
 # Probe: when it fires; in Erlang and Elixir.
 FIRES = {
     "http:::request-start": (
-        'a request has come; route: "", since no Python framework knows it yet',
+        'a request arrives; in Python, route is still ""',
         "cowboy, phoenix; route: only with cowboy's stream handler",
     ),
     "http:::request-done": (
-        "the application has handed on the last byte of the answer",
+        "the application has passed on the last byte of the answer",
         "cowboy; phoenix without cowboy: before the answer is sent",
     ),
     "request:::span": (
-        "a request has ended: once for each of its spans; began: ns after its start",
+        "a request has ended: once for each span; began: ns from request to span",
         "",
     ),
     "request:::done": (
-        "after its spans; kind: `http`, `task`, `rpc`; cpu: ns that its code ran, or -1",
+        "after the last span; kind: `http`, `task`, `rpc`; cpu: ns of processor time, or -1",
         "",
     ),
     "rpc:::request-start": ("a gRPC server begins to answer a call", ""),
     "rpc:::request-done": (
-        'the answer has been handed on; status: `OK`, `NOT_FOUND` … or ""',
+        'the server has passed on the answer; status: `OK`, `NOT_FOUND` … or ""',
         "",
     ),
-    "rpc:::call-start": ("the program sends a gRPC call; target: of the channel", ""),
-    "rpc:::call-done": ("the call has ended; a stream, with its last message", ""),
+    "rpc:::call-start": ("the program sends a gRPC call; target: the target of the channel", ""),
+    "rpc:::call-done": ("the gRPC call has ended; for a stream, after the last message", ""),
     "db:::query-start": ("before a statement is executed", "no: Ecto reports only the end"),
     "db:::query-done": (
-        'afterwards; rows: of the cursor, or -1; error: the exception\'s type, or ""',
+        'after the statement; rows: of the cursor, or -1; error: type of exception, or ""',
         "ecto",
     ),
     "cache:::command-start": (
-        'before a command is sent to a cache; key: its first argument, or ""',
+        'before a command goes to a cache; key: the first argument, or ""',
         "",
     ),
     "cache:::command-done": (
-        "after the answer; hit: 1 or 0 of `GET`, `GETEX`, `GETDEL`, `HGET`; others: -1",
+        "after the answer; hit: 1 or 0 (`GET`, `GETEX`, `GETDEL`, `HGET`), else -1",
         "",
     ),
     "task:::start": (
@@ -65,37 +65,37 @@ FIRES = {
         "broadway: `SUCCESS` or `FAILURE`",
     ),
     "pool:::call-start": (
-        "a worker thread or process begins a call; waited: since it was handed over",
+        "a worker thread or process begins a call; waited: ns in the queue",
         "",
     ),
-    "pool:::call-done": ('the call has ended; error: the exception\'s type, or ""', ""),
-    "process:::start": ("in a process that the program has started to call that function", ""),
-    "process:::done": ("in that process, before it exits with this status", ""),
+    "pool:::call-done": ('the call of the pool has ended; error: type of the exception, or ""', ""),
+    "process:::start": ("a new process begins that the program started to call the function", ""),
+    "process:::done": ("the new process is about to exit with this status", ""),
     "loop:::callback-done": (
         "an event loop has run a callback, or one step of a coroutine",
         "",
     ),
     "loop:::slow-callback": (
-        "the same, if it took longer than the loop's `slow_callback_duration` (0.1 s)",
+        "a callback or step took longer than the loop's `slow_callback_duration` (0.1 s)",
         "",
     ),
     "otel:::span-start": ("a span of OpenTelemetry begins", ""),
-    "otel:::span-end": ("the span ends; attributes: a JSON object", ""),
+    "otel:::span-end": ("a span of OpenTelemetry ends; attributes: a JSON object", ""),
     "client:::request-start": (
         "the program sends a request; url: without user, password and query",
         "",
     ),
     "client:::request-done": (
-        "the head of the answer has come; or status is -1 and error a type",
+        "the answer's head has arrived; if there is none, status: -1, error: a type",
         "",
     ),
     "log:::record": (
-        "a logger's level lets a record through",
+        "a logger accepts a record, by its level",
         "logger: Python's numbers, `notice` 25, `alert` 60, `emergency` 70; logger: the module",
     ),
     "telemetry:::event": (
         "",
-        "telemetry: an event of that name (`phoenix.endpoint.stop`); its data as terms",
+        "telemetry: an event with this name (`phoenix.endpoint.stop`); data: terms",
     ),
 }
 
