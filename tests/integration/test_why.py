@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from tests.support import harness
 
@@ -56,6 +57,25 @@ def test_no_cause_where_none_was_planted():
     assert report.startswith("no slow requests: 200 requests of 1 routes"), report
 
 
+def test_files_of_a_report(tmp_path):
+    """--replay gives the same report, and others with other limits."""
+    paths = {name: tmp_path / f"why.{name}" for name in ("save", "html", "perfetto")}
+    files = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
+    text = ask_why(FLASK, "30", "statement", options=("--slower", "100ms", *files))
+
+    def replay(*options):
+        return harness.run([PYUSDT, "why", "--replay", str(paths["save"]), *options])
+
+    assert replay("--slower", "100ms").stdout == text
+    assert replay("--slower", "60s").stdout.startswith("no slow requests: 30 requests")
+    assert replay("--worst", "10%").stdout.startswith("GET /statement/<int:number>: 3 of 30")
+    page = paths["html"].read_text()
+    assert "likely cause: SQL select pause" in page and "GET /statement/&lt;int:number&gt;" in page
+    trace = Trace.FromString(paths["perfetto"].read_bytes())
+    names = [packet.track_event.name for packet in trace.packet]
+    assert sum(name.startswith("SQL select pause(0.2)") for name in names) == 2
+
+
 def test_a_route_may_be_chosen():
     found = causes_by_route(
         ask_why(
@@ -82,6 +102,11 @@ def test_ctrl_c_prints_the_report():
         ([], 2, "give process ids, or -- and a command"),
         (["1", "--", "true"], 2, "give process ids, or -- and a command"),
         (["--slower", "100", "--", "true"], 2, "'100' is not a duration: 50ms, 2s"),
+        (["--worst", "1", "1"], 2, "'1' is no share from 0% to 50%: 1%, 0.1%"),
+        (["--worst", "1%", "--slower", "1s", "1"], 2, "not allowed with argument"),
+        (["--replay", "x", "1"], 2, "give process ids, or -- and a command, or --replay FILE"),
+        (["--replay", "/nothing"], 1, "/nothing: No such file or directory"),
+        (["--replay", "/dev/null"], 1, "/dev/null: is no file of `pyusdt why --save`"),
         (["--", "sleep", "0"], 1, "no request ended: the program must answer HTTP requests"),
         (["--", sys.executable, "-I", "-c", "pass"], 1, "no probes can be brought into it"),
     ],

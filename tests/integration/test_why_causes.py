@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -178,3 +179,48 @@ def test_nothing_is_named_where_nothing_was_planted(surroundings):
         r"The cause is unknown|a wait for (a processor|the GIL)"  # what an overloaded machine shows
     )
     assert all(re.match(machine, each) for each in found.values()), run.stdout
+
+
+QUOTA = "/sys/fs/cgroup/cpu/pyusdt-why"
+
+
+@contextlib.contextmanager
+def control_group(pids):
+    """The folder of a group of the processor's controller with these processes."""
+    if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"):
+        pytest.skip("host: no control groups of the processor, version 1, that root may write")
+    os.mkdir(QUOTA)
+    try:
+        for pid in pids:
+            Path(QUOTA, "cgroup.procs").write_text(str(pid))
+        yield Path(QUOTA)
+    finally:
+        for pid in Path(QUOTA, "cgroup.procs").read_text().split():
+            Path("/sys/fs/cgroup/cpu/cgroup.procs").write_text(pid)
+        os.rmdir(QUOTA)
+
+
+def test_a_quota_that_is_used_up_is_named(surroundings):
+    """The server's group may run for 50 ms of each second, now and then."""
+    over = threading.Event()
+
+    def throttle(group):
+        (group / "cpu.cfs_period_us").write_text("1000000")
+        while not over.wait(1.5):
+            (group / "cpu.cfs_quota_us").write_text("50000")
+            over.wait(0.9)
+            (group / "cpu.cfs_quota_us").write_text("-1")
+
+    with (
+        serving("django", surroundings) as (process, url),
+        control_group([process.pid, *list_descendants(process.pid)]) as group,
+    ):
+        throttling = threading.Thread(target=throttle, args=(group,))
+        throttling.start()
+        try:
+            found, run = ask_why(process, url, ["quiet"] * 3, every=0)
+        finally:
+            over.set()
+            throttling.join()
+    named = "a wait for a processor: its control group had used up its CPU quota"
+    assert found["quiet"] == named, run.stdout

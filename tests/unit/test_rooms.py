@@ -115,7 +115,7 @@ PYTHON = {
         "pydtrace.unwind",
     ),
     "pydtrace.differences": ("pydtrace.profile", "pydtrace.untrusted"),
-    "pydtrace.why": ("pydtrace.profile", "pydtrace.untrusted"),
+    "pydtrace.why": ("pydtrace.process", "pydtrace.profile", "pydtrace.untrusted"),
     "pydtrace.engine": (
         "pydtrace._tracer",
         "pydtrace.aggregation",

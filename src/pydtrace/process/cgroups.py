@@ -73,6 +73,31 @@ def has_frozen_cgroup(pid: int) -> bool:
     return False
 
 
+def list_cpu_statistics(pid: int) -> list[str]:
+    """The files that say how long a process's group, and those above it, had to wait as their quota was used up."""
+    try:
+        groups = _read_groups(str(pid))
+    except OSError:
+        return []
+    found = []
+    for controllers, path in groups:
+        if controllers == _UNIFIED or "cpu" in controllers.split(","):
+            top = "/sys/fs/cgroup" if controllers == _UNIFIED else "/sys/fs/cgroup/cpu"
+            while path.strip("/"):
+                found.append(f"{top}{path}/cpu.stat")
+                path = os.path.dirname(path)
+    return [path for path in found if os.path.exists(path)]
+
+
+def read_throttled_time(path: str) -> int:
+    """ns, of one of these files."""
+    for line in _read_lines(path):
+        name, _, value = line.partition(" ")
+        if name in ("throttled_time", "throttled_usec") and value.isdecimal():
+            return int(value) * (1 if name == "throttled_time" else 1000)
+    return 0
+
+
 def _read_lines(path: str) -> list[str]:
     try:
         with open(path, errors="surrogateescape") as file:

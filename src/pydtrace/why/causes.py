@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .request_log import Request, RouteLog, Span
     from .sampled_code import SampledCode
 
-PROCESSOR = "processor"
+PROCESSOR, QUOTA = "processor", "quota"
 LEAST_SHARE = 0.3
 LEAST_REQUESTS = 20  # of a route, for a comparison without a limit that the user gave
 _BUSY = 0.25  # of a wait for a processor: code that runs so much longer is what waits for it
@@ -101,7 +101,8 @@ class Comparison:
     def processor_wait(self, cause: Cause) -> float:
         """ns that code of a cause waits for a processor in a slow request, as it needs one for so much longer."""
         waits = max(
-            (each.difference for each in self.causes if each.key[0] == PROCESSOR), default=0.0
+            (each.difference for each in self.causes if each.key[0] in (PROCESSOR, QUOTA)),
+            default=0.0,
         )
         return waits if cause.key[0] == CODE and cause.difference >= _BUSY * waits else 0.0
 
@@ -197,14 +198,18 @@ def explain_rest(request: Request, rest: int, samples: SampledCode) -> dict[Caus
     total = sum(seen.values())
     if total:
         found = {activity: rest * n // total for activity, n in seen.items()}
-        return _limit_code(found, request.cpu) if request.cpu >= 0 else found
+        return _limit_code(found, request, samples) if request.cpu >= 0 else found
     if 0 <= request.cpu and 2 * request.cpu >= rest > 0:
         return {(CODE, "the program's own code", ""): rest}
     return {(UNKNOWN, "", ""): rest} if rest else {}
 
 
-def _limit_code(found: dict[CauseKey, int], cpu: int) -> dict[CauseKey, int]:
-    """Code that did not get the processor that long waited for it: other threads ran, or pages were missing."""
+def _limit_code(
+    found: dict[CauseKey, int], request: Request, samples: SampledCode
+) -> dict[CauseKey, int]:
+    """Code that did not get the processor that long waited for it: its control group had used up its quota, other
+    threads ran, or pages were missing."""
+    cpu = request.cpu
     ready = sum(duration for key, duration in found.items() if key[0] == CODE)
     if ready <= max(2 * cpu, cpu + _LEAST_QUEUE):  # samples are no exact measure
         return found
@@ -212,7 +217,8 @@ def _limit_code(found: dict[CauseKey, int], cpu: int) -> dict[CauseKey, int]:
         key: duration * cpu // ready if key[0] == CODE else duration
         for key, duration in found.items()
     }
-    return {**limited, (PROCESSOR, "", ""): ready - cpu}
+    kind = QUOTA if 2 * samples.throttled_time(request) >= ready - cpu else PROCESSOR
+    return {**limited, (kind, "", ""): ready - cpu}
 
 
 def _cause_name(span: Span) -> str:

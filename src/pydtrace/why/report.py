@@ -8,7 +8,7 @@ import os
 
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .causes import PROCESSOR, explain_rest
+from .causes import PROCESSOR, QUOTA, explain_rest
 from .request_log import covered_time
 from .sampled_code import CODE, GIL, LOCK, PAGE, UNKNOWN, WAIT
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .causes import Cause, CauseKey, Comparison
-    from .request_log import Request, RequestLog
+    from .request_log import Request, RequestLog, Span
     from .sampled_code import SampledCode
 
 ROWS = 8  # of the table
@@ -39,6 +39,7 @@ _WORDS = {
     GIL: "a wait for the GIL:",
     WAIT: "a wait in",
     PAGE: "a wait for a page of memory (swap or a file) in",
+    QUOTA: "a wait for a processor: its control group had used up its CPU quota",
     PROCESSOR: "a wait for a processor, or for a page of memory",
     UNKNOWN: "unknown: no span and no sample shows it",
 }
@@ -115,12 +116,16 @@ def _describe_holder(key: CauseKey, wording: Wording, samples: SampledCode) -> s
     return f"; held by {wording.shorten_within(holder)} ({times} of {total} samples)"
 
 
-def format_table(found: Comparison, wording: Wording) -> str:
-    """Times are means of a request; causes may overlap."""
+def list_rows(found: Comparison, wording: Wording) -> list[tuple[str, str, str, str, str]]:
+    """The first one is the header. Times are means of a request; causes may overlap."""
     rows = [("slow", "others", "in slow", "in others", "where the time went (causes may overlap)")]
     least = _LEAST * found.mean_slow
     shown = [each for each in found.causes if max(each.slow, each.usual) >= least][:ROWS]
-    rows += [_format_row(each, found, wording) for each in shown]
+    return rows + [_format_row(each, found, wording) for each in shown]
+
+
+def format_table(found: Comparison, wording: Wording) -> str:
+    rows = list_rows(found, wording)
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     return "".join(
         "  "
@@ -148,12 +153,12 @@ def format_timeline(request: Request, samples: SampledCode, wording: Wording) ->
         f"  {format_time(request.duration)}, status {escape_for_terminal(request.status or '-')},"
         f" process {request.pid}, {escape_for_terminal(request.id)}\n"
     )
-    longest = sorted(request.spans, key=lambda span: -span.duration)[:_LINES]
-    for span in sorted(longest, key=lambda span: span.began):
+    longest = longest_spans(request)
+    for span in longest:
         bar = _format_bar(span.began, span.duration, request.duration)
         name = wording.name_cause((span.kind, " ".join(span.name.split()), span.line))
         text += f"    |{bar}| {format_time(span.duration):>7}  {name}\n"
-    for activity, duration in _longest_activities(request, samples):
+    for activity, duration in list_activities(request, samples):
         source = "" if activity[0] == UNKNOWN else "sampled"
         text += (
             f"    {source:^{_BAR + 2}} {format_time(duration):>7}  {wording.name_cause(activity)}\n"
@@ -162,7 +167,13 @@ def format_timeline(request: Request, samples: SampledCode, wording: Wording) ->
     return text + (f"    and {left} shorter ones\n" if left else "")
 
 
-def _longest_activities(request: Request, samples: SampledCode) -> list[tuple[CauseKey, int]]:
+def longest_spans(request: Request) -> list[Span]:
+    """In the order of their beginnings."""
+    longest = sorted(request.spans, key=lambda span: -span.duration)[:_LINES]
+    return sorted(longest, key=lambda span: span.began)
+
+
+def list_activities(request: Request, samples: SampledCode) -> list[tuple[CauseKey, int]]:
     rest = request.duration - covered_time(request.spans, request.duration)
     found = explain_rest(request, rest, samples).items()
     least = _LEAST * request.duration

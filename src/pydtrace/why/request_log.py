@@ -35,9 +35,11 @@ class Span:
 
 
 class Request:
-    """duration: ns; cpu: ns that its own code ran, -1: unknown; ended: ns of the monotonic clock."""
+    """FIELDS: in the order of its arguments; duration: ns; cpu: ns that its own code ran, -1: unknown; ended: ns of the monotonic clock."""
 
     __slots__ = ("cpu", "duration", "ended", "id", "kind", "left_out", "pid", "route", "spans", "status")  # fmt: skip
+
+    FIELDS = ("pid", "id", "kind", "route", "status", "duration", "cpu", "left_out", "ended")
 
     def __init__(
         self,
@@ -87,7 +89,24 @@ class RouteLog:
     @property
     def slowest(self) -> list[Request]:
         """The slowest first."""
-        return [request for _, _, request in sorted(self._slowest, key=lambda each: -each[0])]
+        return [
+            request for _, _, request in sorted(self._slowest, key=lambda each: (-each[0], each[1]))
+        ]
+
+    @property
+    def kept(self) -> list[tuple[Request, bool]]:
+        """The slowest and the chosen ones, each once; whether it was chosen."""
+        kept = {id(each): each for each in [*self.slowest, *self._chosen]}
+        chosen = {id(each) for each in self._chosen}
+        return [(each, key in chosen) for key, each in kept.items()]
+
+    def restore(self, count: int, kept: Iterable[tuple[Request, bool]]) -> None:
+        """What was kept of so many requests, in place of what is here."""
+        requests = list(kept)
+        for request, _ in requests:
+            self.add(request)
+        self._chosen = [request for request, is_chosen in requests if is_chosen][:CHOSEN]
+        self.count = max(self.count, count)
 
     @property
     def chosen(self) -> list[Request]:

@@ -22,12 +22,16 @@ from pydtrace.profile.sampler import (
 )
 from pydtrace.profile.short_paths import library_of, own_package_of
 
+from .throttling import ThrottleLog
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydtrace.profile.frame_key import FrameKey
     from pydtrace.profile.sample_labels import Labels
+
+    from .request_log import Request
 
 REQUESTS = 20_000
 CODE, LOCK, GIL, WAIT, PAGE, UNKNOWN = "code", "lock", "gil", "wait", "page", "unknown"
@@ -66,13 +70,15 @@ class SampledCode:
         self.counts: Counter[str] = Counter()
         self.rounds = 0
         self.unseen_seconds = 0.0
+        self.throttling = ThrottleLog()
+        self._throttled: dict[RequestKey, int] = {}  # of requests of a file
         self._frames: dict[FrameKey, FrameKey] = {}
         self._requests: dict[RequestKey, Counter[Activity]] = {}
         self._gil_waiters: list[RequestKey] = []
         self._gil_holders: dict[int, Activity] = {}  # by process
         self._lock_waiters: list[tuple[Activity, tuple[int, str]]] = []
         self._lines: dict[tuple[int, str], str] = {}  # of a thread of a process
-        self._lock_holders: dict[Activity, Counter[str]] = {}
+        self.lock_holders: dict[Activity, Counter[str]] = {}
 
     def intern_frame(self, frame: FrameKey) -> FrameKey:
         return self._frames.setdefault(frame, frame)
@@ -108,8 +114,8 @@ class SampledCode:
             self._count(request, self._gil_holders.get(request[0], unknown))
         self._gil_waiters, self._gil_holders = [], {}
         for activity, thread in self._lock_waiters:
-            if activity in self._lock_holders or len(self._lock_holders) < _LOCKS:
-                counts = self._lock_holders.setdefault(activity, Counter())
+            if activity in self.lock_holders or len(self.lock_holders) < _LOCKS:
+                counts = self.lock_holders.setdefault(activity, Counter())
                 counts[self._lines.get(thread, "a thread that was not seen")] += 1
         self._lock_waiters = []
         if len(self._lines) > _THREADS:
@@ -120,9 +126,24 @@ class SampledCode:
     def activities(self, request: RequestKey) -> Counter[Activity]:
         return self._requests.get(request, Counter())
 
+    def throttled_time(self, request: Request) -> int:
+        """ns of a request for which its control group had used up its quota."""
+        known = self._throttled.get(request.key)
+        if known is not None:
+            return known
+        began = request.ended - request.duration
+        return self.throttling.waited_within(request.pid, began, request.ended)
+
+    def set_activities(
+        self, request: Request, activities: Counter[Activity], throttled: int
+    ) -> None:
+        """Of a request of a file."""
+        self._requests[request.key] = activities
+        self._throttled[request.key] = throttled
+
     def lock_holder(self, activity: Activity) -> tuple[str, int, int] | None:
         """Of a wait for a lock: (function and line that held it in most samples, in how many, of how many); None: unknown."""
-        counts = self._lock_holders.get(activity)
+        counts = self.lock_holders.get(activity)
         if not counts:
             return None
         holder, times = counts.most_common(1)[0]

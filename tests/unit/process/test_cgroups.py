@@ -1,5 +1,7 @@
 """Processes by their control group: paths of both versions, systemd's units, ids of containers."""
 
+import os
+
 import pytest
 
 from pydtrace.process import cgroups
@@ -62,3 +64,24 @@ def test_a_group_and_those_below(name, pids):
 def test_what_is_no_group(name, message):
     with pytest.raises(cgroups.CgroupNotFound, match=message):
         cgroups.list_cgroup_pids(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("nr_periods 4\nnr_throttled 1\nthrottled_time 1735156626\n", 1_735_156_626),
+        ("usage_usec 9\nthrottled_usec 17\n", 17_000),
+        ("throttled_usec x\n", 0),
+        ("", 0),
+    ],
+)
+def test_how_long_a_group_was_throttled(tmp_path, text, nanoseconds):
+    path = tmp_path / "cpu.stat"
+    path.write_text(text)
+    assert cgroups.read_throttled_time(str(path)) == nanoseconds
+    assert cgroups.read_throttled_time(str(tmp_path / "none")) == 0
+
+
+def test_the_statistics_of_a_process():
+    assert all(os.path.isfile(path) for path in cgroups.list_cpu_statistics(os.getpid()))
+    assert cgroups.list_cpu_statistics(2**30) == []

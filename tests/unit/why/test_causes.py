@@ -121,6 +121,19 @@ def test_code_that_runs_longer_is_named_instead_of_its_wait_for_a_processor(code
     assert compare(slow, samples).main_cause.key[0] == kind
 
 
+@pytest.mark.parametrize(("waited", "kind"), [(200, causes.QUOTA), (20, causes.PROCESSOR)])
+def test_a_wait_for_a_processor_may_be_that_of_a_quota(waited, kind):
+    samples = SampledCode()
+    samples.add_sample(labels(RUNS, "http 7.1"), (FrameKey(("f", "/srv/a.py", 1)),))
+    request = make_request(1, 400 * MS, cpu=100 * MS)
+    request.ended = 10**9
+    samples.throttling._files[7] = ["/cpu.stat"]
+    samples.throttling.add_change("/cpu.stat", 10**9 - 500 * MS, 900 * MS)  # before it
+    samples.throttling.add_change("/cpu.stat", 10**9 + 100 * MS, (waited + 100) * MS)  # ends later
+    found, _ = causes.explain_request(request, samples)
+    assert found[kind, "", ""] == 300 * MS
+
+
 def test_samples_at_the_line_of_a_span_are_not_counted_twice():
     samples = SampledCode()
     samples.add_sample(

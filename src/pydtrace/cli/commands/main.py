@@ -262,8 +262,11 @@ def why_command(options: Namespace) -> int:
     from . import why
     from .run import NotRun
 
-    if bool(options.command) == bool(options.pid):
-        return _report_misuse("why", "give process ids, or -- and a command", None)
+    given = [bool(options.command), bool(options.pid), options.replay is not None]
+    if given.count(True) != 1:
+        return _report_misuse(
+            "why", "give process ids, or -- and a command, or --replay FILE", None
+        )
     try:
         return why.run_why(options)
     except (why.WhyError, NotRun) as error:

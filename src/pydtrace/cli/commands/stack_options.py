@@ -254,7 +254,7 @@ def _parse_share(text: str) -> float:
 
 
 def add_why_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "pyusdt why [OPTIONS] (PID… | -- COMMAND …)"
+    parser.usage = "pyusdt why [OPTIONS] (PID… | -- COMMAND … | --replay FILE)"
     parser.add_argument(
         "pid", nargs="*", type=parse_pid, metavar="PID", help="a server; of gunicorn the master"
     )
@@ -273,4 +273,10 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
         help="the slowest of each route are slow: 1%%",
     )
     parser.add_argument("--route", metavar="TEXT", help="only routes that contain this text")
+    parser.add_argument("--html", metavar="FILE", help="write the report as a page")
+    parser.add_argument("--perfetto", metavar="FILE", help="write the slow requests for Perfetto")
+    parser.add_argument("--save", metavar="FILE", help="write what --replay reads")
+    parser.add_argument(
+        "--replay", metavar="FILE", help="report what --save has written, with other limits too"
+    )
     _add_rate_option(parser, 47, "samples of the stacks a second")

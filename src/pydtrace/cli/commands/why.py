@@ -19,15 +19,15 @@ from pydtrace.consumer.tracing import TraceWarning, trace
 from pydtrace.engine import EngineError
 from pydtrace.process.identity import is_alive
 from pydtrace.profile.sampler import ALL, Sampler, SamplerOptions
-from pydtrace.sinks.output_file import write_stdout
+from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.untrusted.watchdog import watchdog
-from pydtrace.why import report
-from pydtrace.why.causes import Comparison, SlowRule, compare_route
+from pydtrace.why.evidence import Evidence, EvidenceError, RunFacts, read_evidence
 from pydtrace.why.request_log import Request, RequestLog, Span
 from pydtrace.why.sampled_code import SampledCode
 
 from .profile import SamplingState
 from .why_attach import attached_processes
+from .why_report import compare_routes, host_name, make_report, write_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,15 +158,40 @@ class RequestSampler:
         sampler.retry_waiting()
         sampler.sample_processes()
         self._samples.end_round()
+        self._samples.throttling.read_counters(self._collector.pids)
 
 
 def run_why(options: Namespace) -> int:
     """The exit status.  Raises WhyError if no request was seen."""
+    evidence = replay_file(options) if options.replay is not None else watch_requests(options)
+    found = compare_routes(evidence, options)
+    try:
+        write_files(evidence, found, options)
+    except (EngineError, OutputError) as error:
+        raise WhyError(error) from None
+    write_stdout(make_report(evidence, found, options))
+    if evidence.facts.lost:
+        sys.stderr.write(
+            f"pyusdt: {evidence.facts.lost} events, spans or requests were not kept: the report is of"
+            " the others\n"
+        )
+    return 0
+
+
+def replay_file(options: Namespace) -> Evidence:
+    try:
+        return read_evidence(options.replay)
+    except EvidenceError as error:
+        raise WhyError(error) from None
+
+
+def watch_requests(options: Namespace) -> Evidence:
     log, samples = RequestLog(), SampledCode()
     collector = RequestCollector(log, options.route)
     target = _choose_target(options)
     state = SamplingState(None)
     warnings.simplefilter("ignore", TraceWarning)  # what it warns of is counted or said below
+    began, since, used = time.time(), time.monotonic(), time.process_time()
     try:
         with (
             attached_processes([] if options.command else options.pid),
@@ -185,13 +210,21 @@ def run_why(options: Namespace) -> int:
         sys.stderr.write(f"pyusdt: {fault}\n")
     if not log.requests:
         raise WhyError(NO_REQUESTS)
-    write_stdout(make_report(log, samples, options, collector))
     lost = sum(tracing.drops.values()) + log.lost_spans + collector.lost + log.other_routes
-    if lost:
-        sys.stderr.write(
-            f"pyusdt: {lost} events, spans or requests were not kept: the report is of the others\n"
-        )
-    return 0
+    took = time.monotonic() - since
+    _report_cost(log, took, time.process_time() - used)
+    command = " ".join(options.command or [f"process {pid}" for pid in options.pid])
+    return Evidence(
+        log, samples, RunFacts(host_name(), command, began, took, collector.folder, lost)
+    )
+
+
+def _report_cost(log: RequestLog, took: float, used: float) -> None:
+    """What it costs: pyusdt's own time is measured here; what a request costs its program is on the page of costs."""
+    sys.stderr.write(
+        f"pyusdt: watched {log.requests} requests in {took:.1f} s; used {used:.1f} s of processor time"
+        f" itself ({100 * used / max(took, 0.001):.0f} % of one processor)\n"
+    )
 
 
 def _choose_target(options: Namespace) -> dict[str, Any]:
@@ -204,42 +237,3 @@ def _choose_target(options: Namespace) -> dict[str, Any]:
         if not is_alive(pid):
             raise WhyError(f"there is no process {pid}")
     return {"pid": options.pid}
-
-
-def make_report(
-    log: RequestLog, samples: SampledCode, options: Namespace, collector: RequestCollector
-) -> str:
-    rule = SlowRule(options.slower, options.worst)
-    found = [
-        each
-        for route, requests in log.routes.items()
-        if (each := compare_route(route, requests, samples, rule)) is not None
-    ]
-    if not found:
-        return report.describe_quiet(log, [_describe_limit(rule)])
-    found.sort(key=lambda each: -each.slower * len(each.slow))
-    wording = report.Wording(collector.folder)
-    parts = [
-        report.describe_route(each, log.routes[each.route].count, wording, samples)
-        + "\n"
-        + report.format_table(each, wording)
-        + _format_timelines(each, samples, wording)
-        for each in found
-    ]
-    return "\n".join(parts)
-
-
-def _format_timelines(found: Comparison, samples: SampledCode, wording: report.Wording) -> str:
-    timelines = [
-        report.format_timeline(request, samples, wording)
-        for request in found.slow[: report.TIMELINES]
-    ]
-    return "\n  the slowest:\n" + "".join(timelines)
-
-
-def _describe_limit(rule: SlowRule) -> str:
-    if rule.limit is not None:
-        return f"slow: {report.format_time(rule.limit)} or more"
-    if rule.worst is not None:
-        return f"slow: the worst {100 * rule.worst:g} % of a route of 20 requests or more"
-    return "slow: three times the median of a route of 20 requests or more, and 20 ms longer"
