@@ -3,6 +3,7 @@ own client."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,6 +14,7 @@ from pydtrace.ask import PERMISSIONS
 from pydtrace.ask.audit_log import AuditLog
 from pydtrace.ask.script_check import Refused, check_script
 from pydtrace.ask.tools import TOOLS, Door
+from pydtrace.installed_scripts import script_names, script_text
 from tests.support import harness, pip_packages
 
 pytestmark = pytest.mark.own_processes
@@ -24,6 +26,18 @@ PROGRAM = textwrap.dedent("""
     print("there", flush=True)
     while True:
         pyusdt.p(1, 2, "/a")
+        time.sleep(0.01)
+""")
+
+WATCHED = textwrap.dedent("""
+    import pyusdt.vm, time
+    def price(cart, factor):
+        return 4 * factor
+    pyusdt.vm.enable()
+    print("there", flush=True)
+    while True:
+        price(["tea"], 2)
+        price(["tea"], 3)
         time.sleep(0.01)
 """)
 
@@ -90,6 +104,12 @@ def test_stacks_profiles_pages(program):
         (["dump", "pid=1", "secrets=1"], "dump has no argument secrets"),
         (["attach", "pid=1"], "attach has to be allowed by the person who started this: --allow attach"),
         (["dump_locals", "pid=1"], "--allow values"),
+        (["watch", "pid=1", "function=f"], "--allow values"),
+        (["run_script", "script=python*:::function-entry { @[repr(local.x)] = count(); }"], "local shows values of the program"),
+        (["run_script", "script=python*:::function-return /retval > 1/ { @ = count(); }"], "retval shows values of the program"),
+        (["check_script", "script=python*:::line { trace(global.x); }"], "--allow values"),
+        (["watch", "pid=1", "function=--help x", "--allow", "values"], "--help x is no function"),
+        (["watch", "pid=1", "function=f", 'where=1/ { system("id"); } BEGIN / 1', "--allow", "values"], "system() is not allowed here"),
         (["run_installed_script", "name=../x"], "no script is called ../x"),
         (["read_manual", "topic=--json"], "--json is no topic"),
         (["dump", "pid"], "pid is not NAME=VALUE"),
@@ -129,9 +149,27 @@ def test_what_is_allowed_by_itself_cannot_change_anything():
     assert {tool.permission for tool in plain.tools.values()} == {""}
     assert {tool.permission for tool in TOOLS} == {"", *PERMISSIONS}
     everything = Door(AuditLog(), PERMISSIONS)
-    assert set(everything.tools) - set(plain.tools) == {"attach", "detach", "dump_locals"}
+    assert set(everything.tools) - set(plain.tools) == {"attach", "detach", "dump_locals", "watch"}
     got = harness.run([harness.PYDTRACE, "-n", 'BEGIN { system("id"); exit(0); }'])
     assert got.status == 1 and "Destructive actions not allowed" in got.stderr
+
+
+def test_no_installed_script_reads_values():
+    for name in script_names():
+        code = re.sub(r'/\*.*?\*/|"[^"]*"', "", script_text(name), flags=re.DOTALL)
+        assert code and not re.search(
+            r"(?<![-\w])(local|global|retval|exception)(?![-\w])", code
+        ), name
+
+
+def test_calls_of_a_function():
+    with harness.running([sys.executable, "-c", WATCHED]) as process:
+        assert process.stdout.readline() == "there\n"
+        words = ("--allow", "values", "watch", f"pid={process.pid}", "function=price", "seconds=2")
+        every = [row["values"] for row in ask(*words)["records"]]
+        assert ["price", "cart=['tea'], factor=2", "=", "8"] in [values[:4] for values in every]
+        some = [row["values"] for row in ask(*words, "where=local.factor == 3")["records"]]
+        assert some and all(values[1] == "cart=['tea'], factor=3" for values in some)
 
 
 def test_every_call_is_on_record(tmp_path):

@@ -33,6 +33,7 @@ PYTHON = {
     "pydtrace.suggestions": (),
     "pydtrace.terminal_colour": (),
     "pydtrace.unpatched_threads": (),
+    "pydtrace.watch_script": (),
     "pyusdt._core": (),
     "pyusdt.dask": (),
     "pyusdt.framework_probes": (),
@@ -237,6 +238,7 @@ PYTHON = {
         "pydtrace.installed_scripts",
         "pydtrace.options",
         "pydtrace.untrusted",
+        "pydtrace.watch_script",
     ),
     "pydtrace.cli": (
         "pydtrace._tracer",
@@ -265,6 +267,7 @@ PYTHON = {
         "pydtrace.terminal_colour",
         "pydtrace.untrusted",
         "pydtrace.unwind",
+        "pydtrace.watch_script",
         "pyusdt._core",
         "pyusdt.provider_file",
         "pyusdt.providers",

@@ -13,6 +13,7 @@ from pydtrace.dlang import ast
 from pydtrace.dlang.code.argument_demand import walk_nodes
 from pydtrace.dlang.compile import Compiler, default_macros
 from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.types.value_paths import is_value_root
 from pydtrace.options import Options
 
 MAX_SCRIPT = 65536  # bytes
@@ -50,20 +51,37 @@ class Refused(Exception):
 
 def check_script(text: str, target: int = 0) -> list[str]:
     """The probe descriptions of a script.  Refused: it may not be run, or is no D."""
-    if len(text.encode("utf-8", "replace")) > MAX_SCRIPT:
-        raise Refused(f"the script is longer than {MAX_SCRIPT} bytes")
-    try:
-        tree = Compiler(Options({"zdefs": True}), default_macros(target)).compile_text(
-            text, upto="parse"
-        )
-    except CompileError as error:
-        raise Refused(f"the script is no D: {error.render(True, 'dtrace', None)}") from None
-    for item in tree.items:
+    items = _parse_script(text, target)
+    for item in items:
         _check_item(item)
-    clauses = [item for item in tree.items if isinstance(item, ast.Clause)]
+    clauses = [item for item in items if isinstance(item, ast.Clause)]
     if not clauses:
         raise Refused("the script has no clause: PROBE { ACTION; }")
     return [str(probe) for clause in clauses for probe in clause.probes]
+
+
+def refuse_values(text: str) -> None:
+    """Refused: the script reads values of the traced program, or is no D."""
+    for item in _parse_script(text):
+        for node in walk_nodes(item):
+            if is_value_root(node):
+                raise Refused(
+                    f"{node.name} shows values of the program, which has to be allowed by the "
+                    "person who started this: --allow values"
+                )
+
+
+def _parse_script(text: str, target: int = 0) -> list[Any]:
+    if len(text.encode("utf-8", "replace")) > MAX_SCRIPT:
+        raise Refused(f"the script is longer than {MAX_SCRIPT} bytes")
+    try:
+        return (
+            Compiler(Options({"zdefs": True}), default_macros(target))
+            .compile_text(text, upto="parse")
+            .items
+        )
+    except CompileError as error:
+        raise Refused(f"the script is no D: {error.render(True, 'dtrace', None)}") from None
 
 
 def _check_item(item: Any) -> None:

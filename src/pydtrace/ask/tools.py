@@ -13,10 +13,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pydtrace.installed_scripts import script_names, script_text
+from pydtrace.watch_script import make_script, parse_function
 
 from . import answers
 from .run_command import run_command
-from .script_check import MAX_SCRIPT, Refused, check_script
+from .script_check import MAX_SCRIPT, Refused, check_script, refuse_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,9 +67,10 @@ class Parameter:
 
 
 class Tool:
-    """permission: what the person who starts the server has to allow, "" for nothing."""
+    """permission: what the person who starts the server has to allow, "" for nothing;
+    runs_script: its argument `script` is D."""
 
-    __slots__ = ("answer", "description", "name", "parameters", "permission")
+    __slots__ = ("answer", "description", "name", "parameters", "permission", "runs_script")
 
     def __init__(
         self,
@@ -80,6 +82,7 @@ class Tool:
     ) -> None:
         self.name, self.description, self.parameters = name, description, parameters
         self.answer, self.permission = answer, permission
+        self.runs_script = "script" in parameters
 
     def to_schema(self) -> Answer:
         """The JSON schema of its arguments."""
@@ -108,6 +111,7 @@ class Door:
 
     def __init__(self, audit: AuditLog, allowed: Iterable[str] = ()) -> None:
         self._audit, granted = audit, {"", *allowed}
+        self._shows_values = "values" in granted
         self.tools = {tool.name: tool for tool in TOOLS if tool.permission in granted}
 
     def ask(self, name: str, arguments: dict[str, Any]) -> Answer:
@@ -123,7 +127,10 @@ class Door:
                     else f"there is no tool {name[:100]}: {', '.join(self.tools)} are"
                 )
             tool = self.tools[name]
-            found = tool.answer(**tool.check_arguments(arguments))
+            checked = tool.check_arguments(arguments)
+            if tool.runs_script and not self._shows_values:
+                refuse_values(checked["script"])
+            found = tool.answer(**checked)
             refusal = None
             return found
         except Refused as error:
@@ -174,6 +181,14 @@ def _run_installed_script(name: str, seconds: int, pid: int) -> Answer:
     if name not in script_names():
         raise Refused(f"no script is called {name}: list_scripts has their names")
     return _trace(["trace", name, *_name_process(pid)], seconds, "pyusdt")
+
+
+def _watch(pid: int, function: str, where: str, seconds: int) -> Answer:
+    try:
+        script = make_script(parse_function(function), where or None)
+    except ValueError:
+        raise Refused(f"{function} is no function: shop.cart:checkout, Cart.total are") from None
+    return _run_script(script, seconds, pid)
 
 
 def _trace(arguments: list[str], seconds: int, command: str) -> Answer:
@@ -244,6 +259,10 @@ TOOLS = (
          {"topic": Parameter("string", "a page or an error's tag", 0, 100, ""),
           "offset": Parameter("integer", "characters that were read before", 0, 1 << 24, 0)}, _read_manual),
     Tool("dump_locals", "The same as dump, with local variables.", {"pid": _PID}, _dump_locals, "values"),
+    Tool("watch", "The calls of a Python function: arguments, result or exception, and time.",
+         {"pid": _PID, "function": Parameter("string", "MODULE:FUNCTION, FUNCTION, or a glob of it", 1, 300),
+          "where": Parameter("string", "only these calls, an expression of D: local.order.total > 100", 0, 1000, ""), "seconds": _SECONDS},
+         _watch, "values"),
     Tool("attach", "Bring the provider python into a process that runs.", {"pid": _PID}, _attach, "attach"),
     Tool("detach", "Take out what attach has brought in.", {"pid": _PID}, _detach, "attach"),
 )  # fmt: skip

@@ -6,9 +6,9 @@ import pytest
 
 from pydtrace.cli.commands import main as commands
 from pydtrace.cli.commands.stack_options import parse_duration
-from pydtrace.cli.commands.watch import make_script, parse_function
 from pydtrace.dlang.compile import Compiler
 from pydtrace.options import Options
+from pydtrace.watch_script import make_script, parse_function
 
 
 def decided(script: str) -> list[str]:

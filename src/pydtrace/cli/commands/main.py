@@ -394,12 +394,11 @@ def trace_command(options: Namespace) -> int:
 
 
 def watch_command(options: Namespace) -> int:
+    from pydtrace import watch_script
     from pydtrace.cli.pydtrace import main as pydtrace
 
-    from . import watch
-
     try:
-        script = watch.make_script(
+        script = watch_script.make_script(
             options.function, options.where, options.slower, options.calls, options.stack
         )
     except ValueError as error:
@@ -801,7 +800,7 @@ def _add_trace_arguments(each: ArgumentParser) -> None:
 
 
 def _add_watch_arguments(each: ArgumentParser) -> None:
-    from .watch import parse_function
+    from pydtrace.watch_script import parse_function
 
     each.add_argument(
         "function",

@@ -28,6 +28,7 @@ from .value_conditions import ALWAYS, EXACT, NUMBER, REAL, TEXT, PredicateReader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeGuard
 
     from ..front.source_text import Location
     from .resolve import ProgramNames
@@ -72,6 +73,11 @@ def _is_secret(name: str) -> bool:
     from pydtrace.program.secret_names import is_on_list  # its re takes long to import
 
     return is_on_list(name)
+
+
+def is_value_root(node: ast.Node) -> TypeGuard[ast.Ident]:
+    """Whether a node is a name that begins a path to a value: local, global, retval, exception."""
+    return type(node) is ast.Ident and node.name in _ROOTS
 
 
 class Path:
