@@ -231,6 +231,46 @@ def test_exceptions(python, program):
     assert lines(python, program, script) == ["3 Odd 3"]
 
 
+C_CODE = """
+class Own(Exception):
+    def __init__(self, *arguments):
+        global hooks
+        hooks += 1
+
+class Mapping(dict):
+    def __missing__(self, key):
+        raise KeyError(key)
+
+def adds(): return 1 + ""
+def looks_up(): return Mapping()[1, 2]
+def reads(): return int("zz")
+def opens(): return open("/nothing/there")
+def asks(): return [].nothing
+def throws(): (each for each in ()).throw(Own)
+
+hooks = 0
+for function in (adds, looks_up, reads, opens, asks, throws):
+    try:
+        function()
+    except Exception as error:
+        print(function.__name__, repr(error), flush=True)
+print("hooks", hooks - 1, flush=True)
+"""
+
+
+def test_exceptions_of_c_code(python, tmp_path):
+    """They are whole at a return, though nothing has caught them; __init__() of the program's own class runs once, when it is caught."""
+    path = tmp_path / "errors.py"
+    path.write_text(C_CODE)
+    script = "python$target::[alro]*s:function-return, python$target::looks_up:function-return"
+    script += '{ printf("%s %s\\n", probefunc, repr(exception)); }'
+    printed = lines(python, str(path), script, "-x", "strsize=200")
+    shown = [line.replace("\\'", "'") for line in printed]
+    for name in ("adds", "looks_up", "reads", "opens", "asks"):
+        mine = [line for line in shown if line.startswith(f"{name} ")]
+        assert len(mine) == 2 and mine[0].replace('"', "'") == mine[1].replace('"', "'"), printed
+
+
 def test_absent_is_another_thing_than_0(python, program):
     """Not bound yet, no such name, a property, a missing key, too far in a list."""
     script = f"""{ENTRY} /local.n == 0/ {{ printf("%d%d%d%d%d %d [%s]\\n", present(local.late), present(local.nothing),

@@ -182,6 +182,28 @@ static int fire_entry(PyThreadState *thread, frame_type *frame, int thrown)
     return wanted;
 }
 
+/* CPython makes the object of an exception of C code when somebody catches it. Of the interpreter's
+ * own types it is made here, which runs no Python code: no collection begins meanwhile. The two that
+ * tell of a lack of memory or stack are left alone. */
+static PyObject *find_unwinding(struct pyusdt_saved_exception *saved)
+{
+    int collects;
+
+    if (!saved->is_set)
+        return NULL;
+    if (saved->value != NULL && PyExceptionInstance_Check(saved->value))
+        return saved->value;
+    if (!PyExceptionClass_Check(saved->type) || saved->type == PyExc_RecursionError ||
+        saved->type == PyExc_MemoryError ||
+        (((PyTypeObject *)saved->type)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0)
+        return NULL;
+    collects = PyGC_Disable();
+    PyErr_NormalizeException(&saved->type, &saved->value, &saved->traceback);
+    if (collects)
+        PyGC_Enable();
+    return saved->value;
+}
+
 static void fire_return(PyThreadState *thread, frame_type *frame, PyCodeObject *code,
                         PyObject *result)
 {
@@ -195,10 +217,7 @@ static void fire_return(PyThreadState *thread, frame_type *frame, PyCodeObject *
         event.how = read_exit(frame, code, result);
         event.offset = read_offset(frame);
         event.returned = result;
-        event.unwinding =
-            saved.is_set && saved.value != NULL && PyExceptionInstance_Check(saved.value)
-                ? saved.value
-                : NULL;
+        event.unwinding = find_unwinding(&saved);
         pyusdt_vm_fire_code(&event);
     }
     take_from_stack(thread, frame, before);
