@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 STRSIZE = 1024  # of a whole value, at most
 _FRAMES = 10
 _GLOB = re.compile(r"[^\s:/{};,]+")
@@ -92,3 +96,15 @@ def make_script(
         return_predicate=f" && ({where})" if at_return else "",
         stack=f"\n\tjstack({_FRAMES});" if with_stack else "",
     )
+
+
+def format_call(record: Sequence[object]) -> str:
+    """A line as `pyusdt watch` prints it; record: the values of make_script()'s record."""
+    function, arguments, *more = record
+    call = f"{function}({arguments})"
+    if len(more) == 3:
+        sign, result, microseconds = more
+        return f"{call} {sign} {result}  {microseconds} us"
+    if len(more) == 2:
+        return f"{call} raised {more[0]}  {more[1]} us"
+    return call

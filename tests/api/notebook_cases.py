@@ -5,11 +5,13 @@ tests/api/test_notebook.py runs this where the packages are that it needs.
 
 import json
 import os
+import re
 import sys
 
 import pytest
 
 import pyusdt
+from pyusdt import vm
 
 SCRIPT = """pyusdt*:::user_trace-i4s4 { printf("route=%s us=%d", copyinstr(arg6), arg2); @n[copyinstr(arg6)] = count();
     @lat[copyinstr(arg6), pid] = quantize(arg2); @fine[copyinstr(arg6)] = percentiles(arg2); @mean = avg(arg2); }"""
@@ -134,7 +136,7 @@ class Shell:
         self.variables.update(variables)
 
     def run_cell(self, text):
-        exec(text, {"pyusdt": pyusdt})  # noqa: S102 - a cell of the test
+        exec(text, {"pyusdt": pyusdt, "__name__": "__main__"})  # noqa: S102 - a cell of the test
         return self
 
     def raise_error(self):
@@ -170,6 +172,50 @@ def test_wrong_options_of_the_magic(line):
     _, run = load_magic()
     with pytest.raises(ValueError, match="%%pydtrace .*the cell is a script in D|(?s:%%pydtrace)"):
         run(line, "BEGIN { x = 1; }")
+
+
+CALLS = """
+def price(goods, factor):
+    return goods * factor
+
+price(2, 3)
+try:
+    price([], {})
+except TypeError:
+    pass
+"""
+
+
+def test_the_calls_of_a_cell(capsys):
+    """From the first one on, though the provider was not enabled in this kernel; it is not afterwards."""
+    shell, _ = load_magic()
+    run = shell.magics["line_cell", "pyusdt"]
+    kept = run("watch price -o kept", CALLS)
+    first, second = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"price\(goods=2, factor=3\) = 6  \d+ us", first), first
+    assert re.fullmatch(
+        r"price\(goods=\[\], factor=\{\}\) raised TypeError\(.*\)  \d+ us", second
+    ), second
+    assert shell.variables == {"kept": kept} and not vm.is_enabled()
+    run("watch price --where 'local.factor == 3' --calls", CALLS)
+    assert capsys.readouterr().out == "price(goods=2, factor=3)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("watch", "required: function"),
+        ("look price", "invalid choice: 'look'"),
+        ("watch 'a b' -p 1", "'a b'"),
+        ("watch price", "a line needs -p PID"),
+        ("watch price -p 1 --calls --where 'retval == 1'", "--calls prints"),
+    ],
+)
+def test_wrong_options_of_watch(line, message):
+    shell, _ = load_magic()
+    with pytest.raises(ValueError, match="%pyusdt watch") as caught:
+        shell.magics["line_cell", "pyusdt"](line, None)
+    assert message in str(caught.value)
 
 
 NOTEBOOK = f"""

@@ -206,7 +206,9 @@ PYTHON = {
         "pydtrace.sinks",
         "pydtrace.unpatched_threads",
         "pydtrace.untrusted",
+        "pydtrace.watch_script",
         "pyusdt._core",
+        "pyusdt.vm",
     ),
     "pydtrace.erltrace_port": (
         "pydtrace._tracer",
