@@ -83,6 +83,7 @@ def _make_dtrace(program: p.Program, options: Options) -> Engine:
 
 
 _LANGUAGE_STACKS = {"language"}
+_TASK_ARGUMENT = 2  # of profile-n
 ENGINES = {"embedded": _make_embedded, "kernel": _make_kernel, "dtrace": _make_dtrace}
 
 
@@ -276,6 +277,15 @@ def _needs_only_language_stacks(program: p.Program) -> bool:
     return bool(program.stacks) and program.stacks.keys() <= _LANGUAGE_STACKS
 
 
+def _reads_task_of_sample(program: p.Program) -> bool:
+    """Whether a clause of profile-n reads arg2, the task, which only the embedded engine has."""
+    return any(
+        _TASK_ARGUMENT in clause.demand
+        and any(desc.name.startswith("profile-") for desc in clause.probes)
+        for clause in program.clauses
+    )
+
+
 def _uses_builtin_providers(program: p.Program) -> bool:
     return any(
         desc.provider.startswith(BUILTIN_PROVIDERS)
@@ -290,14 +300,13 @@ def _kernel_advantage(program: p.Program, options: Options, targets: Targets) ->
     named = targets.pids or targets.command
     if not named and _uses_builtin_providers(program):
         return None
+    reads_task = p.SAMPLED_TASK in program.uses or _reads_task_of_sample(program)
     elsewhere = (
-        options.get("profilewall")
-        or p.SAMPLED_TASK in program.uses
-        or (named and _needs_only_language_stacks(program))
+        options.get("profilewall") or reads_task or (named and _needs_only_language_stacks(program))
     )
     if any(desc.name.startswith("profile-") for desc in descriptions) and not elsewhere:
         return "profile-n fires on every CPU there"
-    if p.SAMPLED_TASK in program.uses:
+    if reads_task:
         return None
     own = ("BEGIN", "END", "ERROR", "tick-")
     if any(

@@ -129,6 +129,19 @@ def test_alerts_that_differ_in_a_text_are_two():
         assert [note["labels"]["route"] for note in notes(found.heard)] == ["/a", "/b"]
 
 
+def test_each_name_of_a_clause_has_its_receiver():
+    """By number, by the probe's name, and by the description as the script writes it."""
+    script = 'shop$target:::sold { trace(0); } profile:::tick-20ms { printf("route=%s", "/cart"); }'
+    with server() as first, server() as second, server() as third:
+        names = {"2": first, "tick-20ms": second, "profile:::tick-20ms": third}
+        alerts = [f"--alert={name}=webhook:{found.url}" for name, found in names.items()]
+        alerts.append("--alert=shop$target:::sold=exec:true")
+        with traced("-Z", *alerts, "-c", "sleep 60", "-n", script):
+            harness.wait_until(lambda: first.heard and second.heard and third.heard)
+        for name, found in names.items():
+            assert {note["alert"] for note in notes(found.heard)} == {name}
+
+
 def test_a_program_reads_the_note(tmp_path):
     """Its arguments are the user's: no value of a traced process is among them, nor is there a shell."""
     program = tmp_path / "told"

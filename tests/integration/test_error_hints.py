@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from pydtrace.engine.embedded.young_processes import is_young
 from tests.support import harness
 
 PYUSDT = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
@@ -55,6 +56,24 @@ def test_description_that_a_command_does_not_match(pydtrace, clause, hint):
 def test_framework_of_a_command_that_pyusdt_run_starts(pydtrace):
     run = pydtrace(*DEFAULT, "-n", "db*:::query-done", "-c", f"{PYUSDT} run {HELLO}")
     assert last_line(run) == "hint: the program makes this probe when it runs: add -Z", run
+
+
+@pytest.mark.own_processes
+def test_framework_that_a_program_under_pyusdt_run_has_not_imported(pydtrace):
+    waits = [PYUSDT, "run", sys.executable, "-c", "print(1, flush=True); input()"]
+    with harness.running(waits, stdin=subprocess.PIPE) as process:
+        process.stdout.readline()
+        runs = [
+            pydtrace(*DEFAULT, "-n", "db*:::query-done"),
+            pydtrace(*DEFAULT, "-n", "db$target:::query-done", "-p", str(process.pid)),
+        ]
+        harness.wait_until(lambda: not is_young(process.pid))
+        runs.append(harness.run([PYUSDT, "trace", "queries", "-p", str(process.pid)]))
+    for run in runs:
+        assert run.status == 1, run
+        assert last_line(run).endswith(
+            f"process {process.pid} runs under `pyusdt run`, and has not imported a library with this probe: add -Z to wait for the import"
+        ), run
 
 
 def test_trace_accepts_probes_that_a_command_makes():

@@ -176,6 +176,8 @@ def test_it_has_one_tracer(world):
         (["--wait", "a" * 16, "-n", "BEGIN"], "at most 15 bytes"),
         (["--wait", "", "-n", "BEGIN"], "needs the id"),
         (["--wait", "a", "-c", "true", "-n", "BEGIN"], "does not work with -c"),
+        (["--wait", "a", "-n", "a$target:::hit"], "write ruby* instead of ruby$target"),
+        (["--wait", "a", "-n", "BEGIN /pid == $target/ {}"], "remove `pid == $target`"),
     ],
 )
 def test_wrong_usage(pydtrace, arguments, message):

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import threading
 import time
 
@@ -11,6 +12,7 @@ import pytest
 from pydtrace import select_engine
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine import EngineError, Targets
+from tests.support import harness
 from tests.support.kernel_harness import DATA, PYDTRACE, compile_c
 
 pytestmark = pytest.mark.usefixtures("bpf")
@@ -98,6 +100,15 @@ def test_wait(program, by):
             each.kill()
             each.communicate()
         os.close(reading)
+
+
+def test_task_of_samples_is_read_by_the_embedded_engine():
+    """The kernel's samples have no arg2."""
+    script = "profile-97 /pid == $target/ { @[copyinstr(arg2)] = count(); }"
+    busy = f"{sys.executable} {harness.ROOT}/examples/hot.py 1"
+    run = harness.run([PYDTRACE, "-qvn", script, "-c", busy])
+    assert "engine: embedded" in run.stderr and "invalid address" not in run.stderr, run
+    assert re.search(r"<\d+\.\d+> +\d+", run.stdout), run
 
 
 def test_wait_leaves_other_names_out(program, tmp_path):

@@ -75,7 +75,7 @@ def _check_central(items: list[ast.Node], sides: Sides, hosts: str) -> None:
     for clause in (item for item in items if type(item) is ast.Clause):
         where = sides(clause.probes)
         for probe in filter(_names_processes, clause.probes if hosts in where else ()):
-            mixed.add("$target" in probe.loc.source.text[probe.loc.start : probe.loc.end])
+            mixed.add("$target" in probe.loc.text)
             if len(mixed) > 1:
                 refuse(
                     "D_UNSUPPORTED",

@@ -138,7 +138,9 @@ class Driver:
                 if command
                 else None
             )
-            or explain_unmatched(description, engine.name, engine.kernel_refusal)
+            or explain_unmatched(
+                description, engine.name, engine.kernel_refusal, self.targets.named_pids()
+            )
             or engine.find_hint(description)
             or find_file_with_provider(description, command)
             or suggest_provider(description, probes)

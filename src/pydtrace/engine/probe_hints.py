@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 
-from pydtrace._tracer import glob
+from pydtrace._tracer import glob, list_probes
+from pydtrace.process.start_environment import read_start_variable
 from pydtrace.suggestions import closest_match
 from pydtrace.symbols.elf import BadFile, ElfFile
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
@@ -169,7 +170,7 @@ def _matching_parts(wanted: Parts, part: int, probes: Sequence[Parts]) -> set[st
 def _did_you_mean(desc: Any, wanted: Parts, part: int, found: str) -> str:
     parts = [found if i == part else wanted[i] for i in range(4)]
     digits = desc.provider[len(desc.provider.rstrip("0123456789")) :]
-    written = desc.loc.source.text[desc.loc.start : desc.loc.end] if desc.loc else ""
+    written = desc.loc.text if desc.loc else ""
     if digits and "$target" in written and parts[_PROVIDER].endswith(digits):
         parts[_PROVIDER] = f"{parts[_PROVIDER].removesuffix(digits)}$target"
     meant = ":".join(parts).lstrip(":")
@@ -209,16 +210,18 @@ def _any_process_provider(provider: str) -> str:
     return provider if stem == provider else f"{stem}*"
 
 
-def explain_unmatched(desc: Any, engine: str, kernel: str | None = None) -> str | None:
-    """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not.
-    None: there may be such a probe."""
+def explain_unmatched(
+    desc: Any, engine: str, kernel: str | None = None, pids: Sequence[int] = ()
+) -> str | None:
+    """For a ProbeDesc that no probe matches; engine: the name of the one that looked; kernel: why that of the kernel could not;
+    pids: the processes that the user named, else all count. None: there may be such a probe."""
     from .erlang_vm_hints import explain_not_offered
     from .kernel.probes.raw_tracepoints import PROVIDERS, RAW_PROVIDER
 
     hint: str | None = (
         explain_not_offered(desc)
         or _explain_python_version(desc)
-        or _explain_framework(desc)
+        or _explain_framework(desc, pids)
         or _BPFTRACE_HINTS.get(desc.provider or desc.module or desc.function)
     )
     if hint:
@@ -260,12 +263,26 @@ def _explain_python_version(desc: Any) -> str | None:
     )
 
 
-def _explain_framework(desc: Any) -> str | None:
+def _explain_framework(desc: Any, pids: Sequence[int]) -> str | None:
     """For a probe that frameworks have, and only in programs that were started for it."""
     provider = desc.provider.rstrip("0123456789*")
     if not any(glob(desc.name, name) for name in FRAMEWORK_PROBES.get(provider, ())):
         return None
-    return FRAMEWORK_HINT
+    try:
+        found = pids or sorted({row[0] for row in list_probes()})
+    except OSError:
+        found = ()
+    return next(filter(None, map(explain_library_to_come, found)), FRAMEWORK_HINT)
+
+
+def explain_library_to_come(pid: int) -> str | None:
+    """Why a process that `pyusdt run` has started lacks the probes of a framework, and what to do; None: it was started without."""
+    if read_start_variable(pid, "PYUSDT_INSTRUMENT") in (None, b"", b"0"):
+        return None
+    return (
+        f"process {pid} runs under `pyusdt run`, and has not imported a library with this probe:"
+        " add -Z to wait for the import"
+    )
 
 
 def _explain_module(pid: int, module: str) -> str | None:

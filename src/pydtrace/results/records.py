@@ -266,7 +266,7 @@ def _struct_format(fields: list[Any]) -> str:
 
 def _value_names(action: Action) -> list[str]:
     """A name for each value of an action."""
-    text = decode_source_text(action.loc.source.text[action.loc.start : action.loc.end])
+    text = decode_source_text(action.loc.text)
     if action.row.first_recorded is None:
         return [text]
     texts, count = (

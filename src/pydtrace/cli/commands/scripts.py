@@ -121,6 +121,7 @@ def explain_misfit(name: str, words: list[str]) -> str | None:
     """
     from pydtrace.engine.embedded.young_processes import is_young
     from pydtrace.engine.no_events_hints import find_providers
+    from pydtrace.engine.probe_hints import explain_library_to_come, is_framework_provider
 
     needed = {provider for provider, _ in needed_probes(name)}
     if not needed or {"--attach", "-Z", "--provider", "--name"} & {
@@ -130,6 +131,8 @@ def explain_misfit(name: str, words: list[str]) -> str | None:
     for pid in _find_pids(words):
         has = find_providers([pid])
         if has and not has & needed and not is_young(pid):
+            if all(map(is_framework_provider, needed)) and (why := explain_library_to_come(pid)):
+                return f"no probe of {name}: {why}"
             fitting = (
                 ", ".join(fitting_scripts(has - {"pyusdt"}) or fitting_scripts(has))
                 or "none of these scripts"

@@ -13,6 +13,7 @@ from pydtrace import debug_log
 from pydtrace.cli.parsing.arguments import Failure
 from pydtrace.dlang.compile import Compiler, default_macros, dump_stage
 from pydtrace.dlang.compile_errors import GenerationError, LibraryError, PreprocessError
+from pydtrace.dlang.front.lexer import MissingMacro
 from pydtrace.dlang.front.probe_descriptions import FIXED_PROBES
 from pydtrace.engine import Targets, probe_signatures
 from pydtrace.engine.kernel.kernel_structs import KernelBtf
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from pydtrace.cli.parsing.arguments import Arguments, Request
     from pydtrace.program.program import Program
+
+_HINT_FOR_WAIT = "--wait NAME may find several processes, so $target has no value: write ruby* instead of ruby$target, and remove `pid == $target`"
 
 
 class Compiled:
@@ -75,6 +78,8 @@ def read_request_text(request: Request) -> bytes:
 def compile_requests(arguments: Arguments, target: int) -> Compiled:
     """All requests as one program; target: the pid that is $target.  Raises CompileError."""
     compiler = Compiler(arguments.options, default_macros(target), kernel=KernelBtf())
+    if isinstance(arguments.options.get("wait"), str):
+        compiler.macros["target"] = MissingMacro(_HINT_FOR_WAIT)
     compiler.names.list_probes = lambda: list_all_probes(arguments)
     if arguments.hosts is not None:
         from pydtrace.dlang import host_placement as many

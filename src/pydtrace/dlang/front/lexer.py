@@ -167,6 +167,13 @@ class MacroVariable:
         return self.glob
 
 
+class MissingMacro:
+    """A macro that has no value in this tracing.  hint: why, and what to write instead."""
+
+    def __init__(self, hint: str) -> None:
+        self.hint = hint
+
+
 def _find_closing(text: str, pos: int) -> int:
     """Behind the bracket that closes the one at a place, on its line; -1: there is none."""
     opened = []
@@ -191,7 +198,7 @@ class Lexer:
     def __init__(
         self,
         source: Source,
-        macros: Mapping[str, int | MacroVariable],
+        macros: Mapping[str, int | MacroVariable | MissingMacro],
         args: Sequence[str],
         default_args: bool,
         on_control_line: Callable[..., Any],
@@ -630,12 +637,8 @@ class Lexer:
         if rest is DIGITS:
             return self.read_argument(int(name[:9]), quoted, start)
         value = self.macros.get(name)
-        if value is None:
-            hint = (
-                "the macro variables are " + ", ".join("$" + m for m in sorted(self.macros))
-                if self.macros
-                else None
-            )
+        if value is None or isinstance(value, MissingMacro):
+            hint = value.hint if value else self.list_macros()
             self.raise_error(
                 "D_MACRO_UNDEF", f"macro variable {text[start:pos]} is not defined", start, hint
             )
@@ -650,6 +653,15 @@ class Lexer:
         if quoted:
             return Token(STRING, str(value).encode(), start, pos)
         return Token(INT, (value & 0xFFFFFFFFFFFFFFFF, True, "", ""), start, pos)
+
+    def list_macros(self) -> str | None:
+        """The hint for a macro that does not exist."""
+        names = ", ".join(
+            f"${name}"
+            for name, value in sorted(self.macros.items())
+            if not isinstance(value, MissingMacro)
+        )
+        return f"the macro variables are {names}" if names else None
 
     def read_argument(self, number: int, quoted: bool, start: int) -> Token:
         """$1 stands for an integer, a name or a string, as its text is; $$1 for a string."""

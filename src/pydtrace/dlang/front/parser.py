@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ..types.resolve import ProgramNames
-    from .lexer import MacroVariable, Token
+    from .lexer import MacroVariable, MissingMacro, Token
     from .pragmas import ControlLines
     from .source_text import Source
 
@@ -64,7 +64,7 @@ class Parser:
         source: Source,
         names: ProgramNames,
         control: ControlLines,
-        macros: Mapping[str, int | MacroVariable] | None = None,
+        macros: Mapping[str, int | MacroVariable | MissingMacro] | None = None,
         args: Sequence[str] = (),
         default_args: bool = False,
         probe_level: str = "name",

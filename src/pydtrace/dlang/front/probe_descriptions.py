@@ -10,6 +10,8 @@ from __future__ import annotations
 from pydtrace.dlang import ast
 from pydtrace.dlang.compile_errors import CompileError
 
+from .lexer import MissingMacro
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,15 +92,19 @@ def expand_macro(part: str, text: str, loc: Location, lexer: Lexer) -> str:
         if number < len(lexer.args):
             lexer.used_args.add(number)
             return part[:begin] + lexer.args[number] + rest
-    elif name in lexer.macros:
-        return f"{part[:begin]}{lexer.macros[name]}"
-    raise invalid_error(text, loc, "Undefined macro variable in probe description")
+    value = lexer.macros.get(name)
+    if value is not None and not isinstance(value, MissingMacro):
+        return f"{part[:begin]}{value}"
+    hint = value.hint if value else None
+    raise invalid_error(text, loc, "Undefined macro variable in probe description", hint)
 
 
 def _hint_for_target(probe: ast.ProbeDesc) -> str | None:
     """The hint for $target where no process is named: it is 0 then; None for all else."""
-    written = probe.loc.source.text[probe.loc.start : probe.loc.end]
-    if "$target" in written and probe.provider[len(probe.provider.rstrip("0123456789")) :] == "0":
+    if (
+        "$target" in probe.loc.text
+        and probe.provider[len(probe.provider.rstrip("0123456789")) :] == "0"
+    ):
         return "$target is the process of -p PID or -c COMMAND, and there is neither"
     return None
 

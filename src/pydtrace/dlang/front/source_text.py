@@ -104,6 +104,11 @@ class Location:
     def column(self) -> int:
         return self.source.find_position(self.start)[2]
 
+    @property
+    def text(self) -> str:
+        """It, as the script writes it."""
+        return self.source.text[self.start : self.end]
+
     def __str__(self) -> str:
         file, line, column = self.source.find_position(self.start)
         return f"{file or self.source.name or '-n'}:{line}:{column}"

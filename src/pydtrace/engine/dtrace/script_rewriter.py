@@ -140,7 +140,7 @@ def _rewrite_actions(clause: Clause, program: Program, mark: str) -> list[Edit]:
 def _rewrite_action(index: int, action: Action, mark: str) -> Edit:
     """The edit of one action: its values are said instead of it, or before it."""
     loc = action.loc
-    values, shown = _action_values(action, loc.source.text[loc.start : loc.end])
+    values, shown = _action_values(action, loc.text)
     formats, given = [str(index)], ""
     for type, value in values:
         formats.append("%S" if type.is_string else "%d" if getattr(type, "signed", False) else "%u")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from pydtrace.driver.sink import TraceInfo
+    from pydtrace.engine import ProbeDesc
     from pydtrace.program.program import Clause
     from pydtrace.results.records import Record
     from pydtrace.sinks.output_file import Notify
@@ -88,7 +89,7 @@ class AlertsSink(Sink):
         )
         self._bucket = _TokenBucket(options.get("alertrate", _RATE))
         self._decoder = info.make_decoder()
-        self._names: dict[int, str] = {}
+        self._names: dict[int, list[str]] = {}  # what the options call each clause
         if options.get("alertstacks") and info.engine in _REMOTE_ENGINES:
             raise EngineError(
                 "-x alertstacks does not work with --hosts and --replay: the processes are not on this host"
@@ -116,15 +117,16 @@ class AlertsSink(Sink):
                     raise ReceiverError(
                         f"'{text}': the clause records nothing; an alert is what it records, for example by printf()"
                     )
-                self._names.setdefault(clause.index or 0, name)
+                names = self._names.setdefault(clause.index or 0, [])
+                names += [name] * (name not in names)
             self._receivers.setdefault(name, []).append(self._make_receiver(receiver))
 
     # --- what comes ---------------------------------------------------------------------------
 
     def records(self, buffer: bytes) -> None:
         for record, clause, probe, pid, tid in iter_records(buffer):
-            if clause in self._names:
-                self._add_record(clause, record, probe, (pid, tid))
+            for name in self._names.get(clause, ()):
+                self._add_record(name, clause, record, probe, (pid, tid))
             self._recent.append(record)
         self._update_alerts(time.monotonic())
 
@@ -134,8 +136,10 @@ class AlertsSink(Sink):
     def notice(self, text: str, error: bool = True) -> None:
         """Likewise."""
 
-    def _add_record(self, clause: int, raw: bytes, probe: int, ids: tuple[int, int]) -> None:
-        found, name = self._decoder.decode(raw), self._names[clause]
+    def _add_record(
+        self, name: str, clause: int, raw: bytes, probe: int, ids: tuple[int, int]
+    ) -> None:
+        found = self._decoder.decode(raw)
         values = _record_values(found[0]) if found else {}
         labels = _record_labels(found[0], self._decoder.string_indexes(clause)) if found else {}
         key = name, tuple(labels.items())
@@ -263,14 +267,22 @@ class _TokenBucket:
 
 
 def _find_clauses(name: str, clauses: list[Clause]) -> list[Clause]:
-    """Those that are called so: by number, or by the name of a probe as the clause writes it."""
+    """Those that are called so: by number, or by the name of a probe as the clause writes it, with or without macros."""
     if name.isascii() and name.isdigit():
         return [clause for number, clause in enumerate(clauses, 1) if number == int(name)]
     return [
         clause
         for clause in clauses
-        if any(name in (str(probe), str(probe).rpartition(":")[2]) for probe in clause.probes)
+        if any(
+            name in (str(probe), str(probe).rpartition(":")[2], _written_description(probe))
+            for probe in clause.probes
+        )
     ]
+
+
+def _written_description(probe: ProbeDesc) -> str:
+    """Its text in the script, where $target still is $target."""
+    return str(probe.loc.text).strip() if probe.loc else ""
 
 
 def _list_clauses(clauses: list[Clause]) -> str:
