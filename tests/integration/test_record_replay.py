@@ -118,8 +118,7 @@ def test_a_replay_signals_nobody(recording, tmp_path, everybody):
             "-wqn",
             f"pyusdt*:::user_trace-i4s4 {{ {actions} exit(0); }} BEGIN {{ raise(28); }}",
         )
-        assert got.status == 0 and got.stderr.count("couldn't send signal") >= 3, got
-        assert "it is none that is traced" in got.stderr
+        assert got.status == 0 and got.stderr.count("a replay does not send signals") == 1, got
         with pytest.raises(subprocess.TimeoutExpired):
             victim.wait(0.2)
     finally:

@@ -68,6 +68,7 @@ class ActionRunner:
         self.aggregates = AggregationState(program, engine, options, lambda: self.symbols)
         self._format_renderer: FormatRenderer | None = None
         self.exit_status: int | None = None
+        self._reported_unsent_signals = False
 
     @property
     def symbols(self) -> AddressSymbolizer:
@@ -114,13 +115,21 @@ class ActionRunner:
 
     def send_signal(self, number: int, record: bytes) -> None:
         """The process may have gone on since, or have ended, and another may have its id.  An untrusted file may say -1, which is
-        everybody."""
+        everybody.  A replay signals nothing, and says so once."""
+        if self.engine.name == "replay":
+            self._report_unsent_signals()
+            return
         pid = struct.unpack_from("=i", record, p.RECORD_PID)[0]
         when = struct.unpack_from("=Q", record, p.RECORD_TIME)[0]
         try:
             send_signal(pid, number, lambda: self.engine.existed_at(pid, when))
         except (OSError, ValueError) as error:
             self.report_error(record, f"couldn't send signal {number} to {pid}: {error}")
+
+    def _report_unsent_signals(self) -> None:
+        if not self._reported_unsent_signals:
+            self._reported_unsent_signals = True
+            self.sink.notice("a replay does not send signals: raise() and stop() have no effect")
 
     def set_option(self, name: str, value: str | None, record: bytes) -> None:
         try:

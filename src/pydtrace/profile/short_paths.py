@@ -1,7 +1,7 @@
 """Short names of source files, and the package that a file belongs to.
 
 - A file of an installed package or of the standard library is named from the package on, a file of
-  the program from the folder that all of these share, a native library by its name.
+  the program from the folder that all of these share, a native library or a command by its name.
 - Two files that would have the same short name keep their whole paths.
 """
 
@@ -19,6 +19,7 @@ _INSTALLED = re.compile(r".*/(?:site|dist)-packages/(.+)", re.DOTALL)
 _STANDARD = re.compile(r".*/lib(?:64)?/python\d+\.\d+t?/(?:lib-dynload/)?(.+)", re.DOTALL)
 _FROZEN = re.compile(r"<frozen ([^>.]+)[^>]*>")
 _NATIVE = re.compile(r"\.so(?:\.|$)")
+_COMMAND = re.compile(r"/s?bin/[^/]+\Z")  # an interpreter, gunicorn
 _OWN = re.compile(r".*/(?:site-packages|dist-packages|src)/(pyusdt|pydtrace)/")
 
 
@@ -46,7 +47,7 @@ def _name_in_package(file: str) -> str | None:
     """None: it is no part of a package, but of the program."""
     if found := _INSTALLED.match(file) or _STANDARD.match(file):
         return found[1]
-    return os.path.basename(file) if _NATIVE.search(file) else None
+    return os.path.basename(file) if _NATIVE.search(file) or _COMMAND.search(file) else None
 
 
 def _find_common_folder(files: list[str]) -> str:

@@ -28,6 +28,12 @@ def test_short_names():
         "<frozen os>",
         "",
     ]
+    assert shorten(APP, VIEW, "/usr/bin/python3.11", "/srv/venv/bin/gunicorn") == [
+        "app.py",
+        "views/cart.py",
+        "python3.11",
+        "gunicorn",
+    ]
     assert shorten("/a.py", "/b/c.py") == ["/a.py", "/b/c.py"]
     assert shorten() == [] and ShortPaths([]).shorten(APP) == APP
 
