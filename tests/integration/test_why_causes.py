@@ -16,6 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import redis
 
 from pydtrace.engine.embedded.young_processes import has_provider
 from pydtrace.process.proc_threads import list_descendants
@@ -224,3 +225,29 @@ def test_a_quota_that_is_used_up_is_named(surroundings):
             throttling.join()
     named = "a wait for a processor: its control group had used up its CPU quota"
     assert found["quiet"] == named, run.stdout
+
+
+def test_planted_causes_in_tasks_are_named(surroundings):
+    """A Celery worker that runs is attached to, with its children."""
+    causes = ["slow_sql", "many_queries", "held_lock", "collection", "slow_service", "cold_cache"]
+    environment = {**surroundings, "WHY_CAUSES": " ".join(causes)}
+    program = os.path.join(PROGRAMS, "why_celery.py")
+    worker = [sys.executable, "-m", "celery", "-A", "why_celery", "worker", "-c", "2"]
+    with harness.running(worker, cwd=PROGRAMS, env=environment) as process:
+        harness.wait_until(lambda: len(list_descendants(process.pid)) >= 2, 60)
+        why = harness.start([PYUSDT, "why", "--slower", "150ms", str(process.pid)])
+        try:
+            # A child of the pool runs Python code, and is attached to, only when a task comes.
+            send = [sys.executable, program, "300", "100"]
+            assert harness.run(send, timeout=60, env=environment).status == 0
+            harness.wait_until(lambda: is_queue_empty(environment), 120)
+        finally:
+            why.send_signal(2)
+            run = harness.finish(why, 60)
+    found = dict(re.findall(r"^(\w+): .*\n  (?:likely cause: )?(.*)$", run.stdout, re.MULTILINE))
+    missed = [each for each in causes if not re.match(EXPECTED[each], found.get(each, ""))]
+    assert len(missed) <= 1, (missed, run)
+
+
+def is_queue_empty(environment):
+    return redis.Redis(unix_socket_path=environment["WHY_REDIS"]).llen("celery") == 0

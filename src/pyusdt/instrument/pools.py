@@ -91,6 +91,11 @@ class _SubmittedFunction:
         return result
 
 
+def _is_watched() -> bool:
+    """Of a call that belongs to no request only pool is of interest."""
+    return bool(_start or _done) or request_spans.current_request.get() is not None
+
+
 def _hand_over(function: Any) -> _SubmittedFunction:
     submitted = _SubmittedFunction(function, perf_counter_ns())
     submitted.request = request_spans.current_request.get()
@@ -101,7 +106,7 @@ def _wrap_submit(method: Any) -> Any:
     """Around method(pool, function, …), whose function may be named func in a pool of multiprocessing's."""
 
     def submit(self: Any, *arguments: Any, **named: Any) -> Any:
-        if _start or _done or span_probe or done_probe:
+        if (_start or _done or span_probe or done_probe) and _is_watched():
             if arguments:
                 arguments = (_hand_over(arguments[0]), *arguments[1:])
             elif "func" in named:
@@ -129,7 +134,7 @@ def install_threads_of_anyio(to_thread: Any) -> None:
     run_sync = to_thread.run_sync
 
     async def handing_over(function: Any, *arguments: Any, **named: Any) -> Any:
-        if _start or _done or span_probe or done_probe:
+        if (_start or _done or span_probe or done_probe) and _is_watched():
             function = _hand_over(function)
         return await run_sync(function, *arguments, **named)
 

@@ -122,6 +122,13 @@ def test_a_wait_for_a_worker(fired, monkeypatch):
     assert first[2] == "a worker for time.sleep" and second[5] > 25_000_000 > first[5]
 
 
+def test_a_call_of_no_request_is_handed_over_as_it_is(fired):
+    pools.install_threads(__import__("concurrent.futures.thread", fromlist=["thread"]))
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(sys._getframe, 0).result().f_code.co_name == "run"
+    assert fired[0] == []
+
+
 async def serve(application, path):
     scope = {"type": "http", "method": "GET", "path": path, "headers": ()}
     sent = []
