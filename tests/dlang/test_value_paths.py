@@ -66,6 +66,29 @@ def test_the_steps_of_a_path():
 
 
 @pytest.mark.parametrize(
+    ("index", "step"),
+    [
+        ("2 * 3 - 1", (2, 5)),
+        ("-(1)", (2, -1)),
+        ("N - 1", (2, 2)),
+        ("K", (3, "key")),
+        ("-N", (2, -3)),
+    ],
+)
+def test_a_constant_expression_is_an_index(index, step):
+    text = f'inline int N = 3; inline string K = "key"; {ENTRY} /present(local.x[{index}])/ {{ }}'
+    assert [decode(each)[2] for each in compiled(text).paths] == [[step]]
+
+
+@pytest.mark.parametrize("index", ["n", "arg2", "local.i", "1.5", '"a" + 1', "3 + n", "strlen(K)"])
+def test_another_index_is_refused_where_it_is(index):
+    with pytest.raises(CompileError) as error:
+        compiled(f'inline string K = "key"; {ENTRY} /present(local.x[{index}])/ {{ }}')
+    assert error.value.tag == "D_UNSUPPORTED" and "only constants are indexes" in str(error.value)
+    assert "before the clause runs" in error.value.hint
+
+
+@pytest.mark.parametrize(
     ("body", "result"),
     [
         ("/local.x/ { }", DOUBLE),

@@ -391,15 +391,41 @@ class _PathWriter:
         )
 
     def _make_index(self, key: ast.Expr) -> tuple[int, str | int]:
-        sign = 1
-        if type(key) is ast.Unary and key.op == "-":
-            sign, key = -1, key.operand
-        if type(key) is ast.IntLit:
-            return _INDEX, sign * constants.to_signed(key.value)
-        if type(key) is ast.StrLit and sign == 1:
-            return _KEY, key.value.decode("utf-8", "surrogateescape")
-        refuse_unsupported(key.loc, "only constants are indexes of a path: other expressions are")
+        found = self._fold(key)
+        if type(found) is ast.IntLit:
+            return _INDEX, constants.to_signed(found.value)
+        if type(found) is ast.StrLit:
+            return _KEY, found.value.decode("utf-8", "surrogateescape")
+        refuse_unsupported(
+            key.loc,
+            "only constants are indexes of a path: other expressions are",
+            "the process reads the value before the clause runs, and only the clause knows the index; repr() shows the items",
+        )
         raise AssertionError
+
+    def _fold(self, node: ast.Expr) -> ast.Expr | None:
+        """The constant that an index is, or None."""
+        if type(node) in (ast.IntLit, ast.StrLit):
+            return node
+        if type(node) is ast.Ident:
+            inline = self._names.find_inline(node.name)
+            has_value = inline is not None and inline.value is not None and not inline.keys
+            return self._fold(inline.value) if has_value else None  # type: ignore[union-attr, arg-type]
+        parts = [
+            self._fold(getattr(node, name))
+            for name in ("operand", "left", "right")
+            if name in node.fields
+        ]
+        literals = [each for each in parts if type(each) is ast.IntLit]
+        if not parts or len(literals) != len(parts):
+            return None
+        if type(node) is ast.Unary:
+            return constants.fold_unary(node.loc, node.op, literals[0])
+        return (
+            constants.fold_binary(node.loc, node.op, *literals)
+            if type(node) is ast.Binary
+            else None
+        )
 
     def _make_value(self, path: Path, use: str | None) -> ast.Expr:
         if use is None:
