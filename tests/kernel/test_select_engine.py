@@ -12,6 +12,7 @@ import pytest
 from pydtrace import select_engine
 from pydtrace.dlang.compile import compile_program
 from pydtrace.engine import EngineError, Targets
+from pydtrace.engine.provider_search import find_file_with_provider
 from tests.support import harness
 from tests.support.kernel_harness import DATA, PYDTRACE, compile_c
 
@@ -195,6 +196,15 @@ def test_a_hint_names_the_file_in_path(program):
     folders = os.pathsep.join([os.path.dirname(program), os.environ["PATH"]])
     _, err, status = pydtrace("-n", f"choice*:::hit {COUNT}", env={**os.environ, "PATH": folders})
     assert status == 1 and f"hint: -x file={program} has such probes" in err
+
+
+def test_a_hint_for_other_users_names_root(program, monkeypatch):
+    folders = os.pathsep.join([os.path.dirname(program), os.environ["PATH"]])
+    monkeypatch.setenv("PATH", folders)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (clause,) = compile_program(f"choice*:::hit {COUNT}").clauses
+    hint = find_file_with_provider(clause.probes[0])
+    assert hint and hint.startswith(f"as root, -x file={program} has such probes"), hint
 
 
 def test_a_hint_names_the_library_of_a_program_in_path(tmp_path):

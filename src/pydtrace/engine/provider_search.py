@@ -32,7 +32,8 @@ def find_file_with_provider(desc: Any, command: Any = None) -> str | None:
         if time.monotonic() > deadline:
             return None
         if _has_probe(path, desc):
-            return f"-x file={escape_for_terminal(path)} has such probes: it names a file that no process has loaded yet"
+            rights = "" if os.geteuid() == 0 else "as root, "
+            return f"{rights}-x file={escape_for_terminal(path)} has such probes: it names a file that no process has loaded yet"
     return None
 
 
