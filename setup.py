@@ -123,7 +123,7 @@ def extensions(way: "build_sites.Way | None") -> list[Extension]:
         "extra_link_args": link_args,
     }
     ours = sorted(glob("src/pyusdt/_core_c/**/*.c", recursive=True))
-    libraries = ["dl"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34
+    libraries = ["dl", "m"] if sys.platform == "linux" else []  # dlopen(), before glibc 2.34; log()
     if way:
         compile_args += way.compile_args
         libraries += way.libraries

@@ -27,5 +27,8 @@ cdef extern from "_core_c/python_stack.h":
 cdef extern from "_core_c/vm/secret_names.h":
     int pyusdt_redact(const char *patterns, size_t length)
 
+cdef extern from "_core_c/heap_hooks.h":
+    int pyusdt_heap_add_methods(object module) except -1
+
 cdef extern from "_core_c/vm/python_provider.h":
     int pyusdt_vm_add_methods(object module) except -1

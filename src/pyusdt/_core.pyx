@@ -92,5 +92,6 @@ def strict(bint on=True) -> bool:
 
 pyusdt_module_add_methods(sys.modules[__name__])
 pyusdt_vm_add_methods(sys.modules[__name__])
+pyusdt_heap_add_methods(sys.modules[__name__])
 pyusdt_python_stack_start()
 publish()

@@ -30,7 +30,7 @@ _NAMES = {
     """,
     "integration": """
         alerts ask attach_builds attach_kills attach_leftovers attach_servers attach_stress bad_input command_signals docs
-        dtrace_sites end_to_end finished_page formatter_oracle hosts
+        dtrace_sites end_to_end finished_page formatter_oracle heap hosts
         instrument_frameworks instrument_work keep_and_wait metrics otlp probe_sites
         profile_samples pydtrace_oracle python_vm_coexistence python_vm_idle python_vm_injection
         python_vm_no_events pyusdt_serve relays serve_policy shutdown spans

@@ -78,7 +78,7 @@ def encode_pprof(profile: Profile, title: str) -> bytes:
     ).filename = tables.string_number(title)
     _add_types(message, tables, profile)
     for (labels, stack), n in profile.stacks.items():
-        nanoseconds = n * NANOSECONDS // profile.hz
+        nanoseconds = n if profile.pprof_type else n * NANOSECONDS // profile.hz
         sample = message.sample.add(
             location_id=[tables.location_id(place) for place in reversed(stack)],
             value=[nanoseconds] if profile.is_exact else [n, nanoseconds],
@@ -93,6 +93,11 @@ def encode_pprof(profile: Profile, title: str) -> bytes:
 
 
 def _add_types(message: Any, tables: _PprofTables, profile: Profile) -> None:
+    if profile.pprof_type:
+        kind, unit = map(tables.string_number, profile.pprof_type)
+        message.sample_type.add(type=kind, unit=unit)
+        message.default_sample_type = kind
+        return
     kind = tables.string_number(
         _OFF_CPU if profile.is_exact else _TIME_NAMES.get(profile.thread_kind, "cpu")
     )

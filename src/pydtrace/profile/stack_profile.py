@@ -52,6 +52,8 @@ class Profile:
     missed: how often there was no time to; exact: what is counted are no samples but microseconds, which were measured, and looks are how
     many times these came together from; counts: of samples that are moved, torn, cut, lost, and left_out for want of room."""
 
+    pprof_type: tuple[str, str] | None = None  # of what is counted, if that is no time
+
     def __init__(
         self,
         hz: int,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "_core_c/convert.h"
+#include "_core_c/heap_table.h"
 #include "_core_c/vm/python_provider.h"
 #include "pyusdt.h"
 #include "pystack/cpython_offsets.h"
@@ -214,6 +215,42 @@ static uint32_t read_stack(uint64_t *words, uint32_t most)
             make_frame(code, read_unit(frame, code)) | (is_entry(frame) ? PYUSDT_FRAME_ENTRY : 0);
     }
     return n;
+}
+
+/* The position as the interpreter's frame has it: an index before 3.11, then an address. */
+static uint64_t read_instr(const char *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return (uintptr_t)read_pointer(frame, layout.frame_instr);
+#else
+    int index;
+
+    memcpy(&index, frame + layout.frame_instr, sizeof index);
+    return (uint64_t)(int64_t)index;
+#endif
+}
+
+int pyusdt_python_frames(struct pyusdt_heap_frame *frames, uint32_t most, int *has_more)
+{
+    PyThreadState *thread = started ? find_thread() : NULL;
+    uint32_t n = 0;
+
+    if (thread == NULL)
+        return -1;
+    for (const char *frame = most > 0 ? find_innermost(thread) : NULL; frame != NULL;
+         frame = read_pointer(frame, layout.frame_previous)) {
+        PyCodeObject *code = read_code(frame);
+
+        if (code == NULL)
+            continue;
+        if (n == most) {
+            if (has_more != NULL)
+                *has_more = 1;
+            break;
+        }
+        frames[n++] = (struct pyusdt_heap_frame){(uintptr_t)code, read_instr(frame)};
+    }
+    return (int)n;
 }
 
 /* ---- beginning ---- */

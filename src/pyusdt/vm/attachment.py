@@ -15,7 +15,7 @@ import sys
 from importlib import import_module
 
 from pyusdt import _core, vm
-from pyusdt._core import forget_ended, unpublish, vm_sessions, vm_when_unused
+from pyusdt._core import forget_ended, heap_stop, unpublish, vm_sessions, vm_when_unused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def _leave(if_unused: bool) -> None:
     if _had_provider:
         return
     _is_in = False
+    heap_stop(None)
     vm_when_unused(0, _leave_quietly, ())
     vm.withdraw()
     if _had_pyusdt:

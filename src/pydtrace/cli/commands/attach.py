@@ -151,6 +151,12 @@ def detach_provider(
         target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
 
 
+def call_core(pid: int, function: str, *arguments: object) -> None:
+    """Calls a function of the extension in a process that has it, with a function that reports, and these.  NotAttached."""
+    with _watching(pid, BEGIN_TIMEOUT):
+        Target(pid).run(Statement.call("pyusdt._core", function, *arguments), BEGIN_TIMEOUT)
+
+
 def leave_unused(pid: int) -> str:
     """Takes out of a process what --attach has brought in, if no tracer is left: why not, or ""."""
     try:

@@ -258,6 +258,27 @@ def diff_command(options: Namespace) -> int:
     return 0
 
 
+def heap_command(options: Namespace) -> int:
+    from pydtrace.remote_python.remote_python import StackReadError
+
+    from . import heap, profile
+
+    if bool(options.command) == (options.pid is not None):
+        return _report_misuse("heap", "give a process id, or -- and a command", None)
+    if wrong := profile.check_files(options.flamegraph, options.pprof):
+        return _report_misuse("heap", wrong, None)
+    try:
+        text, status = heap.run_heap(options)
+    except (heap.HeapError, StackReadError) as error:
+        raise Failure(error) from None
+    except OSError as error:
+        if not options.command:
+            raise
+        raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
+    write_stdout(text)
+    return status
+
+
 def why_command(options: Namespace) -> int:
     from . import why
     from .run import NotRun
@@ -907,6 +928,11 @@ COMMANDS = {
         stack_options.add_profile_options,
         "which functions a Python program spends its time in",
     ),
+    "heap": Command(
+        heap_command,
+        stack_options.add_heap_options,
+        "which allocations of a Python program still live, and which of them grow",
+    ),
     "diff": Command(
         diff_command,
         diff_options.add_diff_options,
@@ -1059,8 +1085,8 @@ def make_parser() -> ArgumentParser:
 
 def split_command(arguments: list[str]) -> tuple[list[str], list[str]]:
     """(what stands before --, the command behind it); profile and why take one.  run takes all that stands behind it."""
-    command = next((word for word in arguments if word in ("profile", "run", "why")), None)
-    if command not in ("profile", "why") or "--" not in arguments:
+    command = next((word for word in arguments if word in ("profile", "heap", "run", "why")), None)
+    if command not in ("profile", "heap", "why") or "--" not in arguments:
         return arguments, []
     at = arguments.index("--")
     return arguments[:at], arguments[at + 1 :]

@@ -274,10 +274,15 @@ def check_options(options: Namespace) -> str | None:
         )
     if options.no_stop and options.native:
         return "--native needs stopped threads: it does not work with --no-stop"
-    for path in (options.speedscope, options.flamegraph, options.pprof):
+    return check_files(options.speedscope, options.flamegraph, options.pprof)
+
+
+def check_files(*paths: str | None) -> str | None:
+    """What is wrong with the files to write, or None.  The last one is pprof's."""
+    for path in paths:
         if path and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return f"{path}: there is no such folder"
-    return _check_protobuf() if options.pprof else None
+    return _check_protobuf() if paths[-1] else None
 
 
 def _check_protobuf() -> str | None:

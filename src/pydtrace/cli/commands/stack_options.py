@@ -230,6 +230,39 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+MAX_EVERY = 1 << 30  # bytes
+
+
+def add_heap_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "pyusdt heap [OPTIONS] (PID | -- COMMAND …)"
+    parser.add_argument(
+        "pid", nargs="?", type=parse_pid, metavar="PID", help="a process of CPython 3.10 or later"
+    )
+    _add_duration_option(parser)
+    parser.add_argument(
+        "--every",
+        type=bounded_integer(MAX_EVERY),
+        default=512 * 1024,
+        metavar="BYTES",
+        help="one sample in so many allocated bytes, on average; default: 524288",
+    )
+    parser.add_argument(
+        "--older",
+        type=bounded_seconds(MAX_SECONDS),
+        default=0.0,
+        metavar="SECONDS",
+        help="only blocks that have lived so long at the end",
+    )
+    parser.add_argument(
+        "--folded", action="store_true", help="print folded stacks with bytes instead of the table"
+    )
+    parser.add_argument("--pprof", metavar="FILE", help="write a file for go tool pprof, Parca …")
+    parser.add_argument("--flamegraph", metavar="FILE", help="write a flame graph: a page (HTML)")
+    parser.add_argument(
+        "--paths", action="store_true", help="whole paths in the table, not short ones"
+    )
+
+
 def separated_labels(options: argparse.Namespace) -> list[str]:
     """The names of the labels that the table, folded stacks and the flame graph separate."""
     given = ("thread", options.threads), ("task", options.tasks), ("tag", options.tags)

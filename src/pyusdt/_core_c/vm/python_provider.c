@@ -9,6 +9,8 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include "_core_c/vm/python_provider.h"
+
+#include "_core_c/heap_hooks.h"
 #include "_core_c/vm/session_values.h"
 
 #include <errno.h>
@@ -264,7 +266,7 @@ static int is_unused_for_long(void)
 {
     uint64_t after = atomic_load(&unused_after), now = pyusdt_now();
 
-    if (after == 0 || pyusdt_count_sessions() != 0 || read_attached() != 0)
+    if (after == 0 || pyusdt_count_sessions() != 0 || read_attached() != 0 || pyusdt_heap_is_on())
         unused_since = 0;
     else if (unused_since == 0)
         unused_since = now;
@@ -692,7 +694,7 @@ static PyObject *vm_is_first(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unus
 
 static PyObject *vm_sessions(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    return PyLong_FromUnsignedLong(pyusdt_count_sessions());
+    return PyLong_FromUnsignedLong(pyusdt_count_sessions() + (pyusdt_heap_is_on() ? 1 : 0));
 }
 
 static PyObject *vm_sites(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
@@ -745,7 +747,7 @@ static PyMethodDef callables[] = {
     {"vm_is_first", vm_is_first, METH_NOARGS,
      "vm_is_first()\n--\n\nWhether this is the first call in this process."},
     {"vm_sessions", vm_sessions, METH_NOARGS,
-     "vm_sessions()\n--\n\nHow many sessions have joined this process."},
+     "vm_sessions()\n--\n\nHow many sessions have joined this process; `pyusdt heap` counts as one."},
     {"vm_when_unused", vm_when_unused, METH_VARARGS,
      "vm_when_unused(seconds, function, args, /)\n--\n\n"
      "Calls function(*args) once, on the watcher's thread, when no tracer has been there for so long.\n"
