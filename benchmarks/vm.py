@@ -51,18 +51,18 @@ OWN_PROBES = "usdt:{0}:python:function__entry {{ @ = count(); }} usdt:{0}:python
 IDLE = "import time; began = time.process_time_ns(); time.sleep(4); print(time.process_time_ns() - began)"
 
 
-def tools(python: str) -> dict[str, str]:
-    """The environment in which this interpreter finds the packages of vm.txt."""
+def tools(python: str, name: str = "vm") -> dict[str, str]:
+    """The environment in which this interpreter finds the packages of vm.txt, or of another such file."""
     version = subprocess.run(
         [python, "-c", "import sys; print(sys.implementation.cache_tag)"],
         capture_output=True,
         text=True,
         check=True,
     )
-    folder = os.path.join(subjects.BUILD, "vm", version.stdout.strip())
+    folder = os.path.join(subjects.BUILD, name, version.stdout.strip())
     if not os.path.exists(folder):
         os.makedirs(folder + ".new", exist_ok=True)
-        with open(os.path.join(HERE, "vm.txt")) as file:
+        with open(os.path.join(HERE, f"{name}.txt")) as file:
             for wanted in (
                 file.read().splitlines()
             ):  # one by one: an interpreter may be too new for some of them
@@ -97,13 +97,13 @@ def left_out(what: str, why: str) -> None:
 
 
 class Interpreter:
-    def __init__(self, python: str):
+    def __init__(self, python: str, packages: str = "vm"):
         self.python, self._meeting = (
             python,
             tempfile.TemporaryDirectory(prefix="pyusdt-bench-", dir="/dev/shm"),
         )
         self.environment = {
-            **tools(python),
+            **tools(python, packages),
             "PYUSDT_RUNDIR": self._meeting.name,
         }  # another's tracer of python* sees none of these
         self.pydtrace = os.path.join(os.path.dirname(python), "pydtrace")

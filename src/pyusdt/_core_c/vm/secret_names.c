@@ -74,6 +74,11 @@ static int has_pattern(const char *at, const char *name)
     return 0;
 }
 
+int pyusdt_has_forbidden(void)
+{
+    return getenv("PYUSDT_REDACT") != NULL || pyusdt_redactions() != 0;
+}
+
 int pyusdt_is_forbidden(const char *name, size_t length)
 {
     const char *at_start = getenv("PYUSDT_REDACT");

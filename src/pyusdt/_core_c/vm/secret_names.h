@@ -28,6 +28,9 @@ int pyusdt_redact(const char *patterns, size_t length);
 /* How often some were added. */
 uint32_t pyusdt_redactions(void);
 
+/* Whether the program has redacted any names. */
+int pyusdt_has_forbidden(void);
+
 /* Whether the program has redacted a name. */
 int pyusdt_is_forbidden(const char *name, size_t length);
 

@@ -17,7 +17,7 @@
 struct writer {
     char *text;
     uint32_t size, room; /* what is written; the most, without the mark of a cut */
-    int is_full, is_busy, with_secrets, depth;
+    int is_full, is_busy, with_secrets, has_veto, depth;
 };
 
 static void write_value(struct writer *writer, PyObject *value);
@@ -149,6 +149,31 @@ static void write_float(struct writer *writer, PyObject *value)
 
 /* ---- names ---- */
 
+enum { KNOWN_NAMES = 256, KNOWN_LENGTH = 40 };
+
+/* Names that were looked up, since the same ones come again and again. */
+static PYUSDT_PER_THREAD struct {
+    uint8_t length, is_secret;
+    char bytes[KNOWN_LENGTH];
+} known_names[KNOWN_NAMES];
+
+static int is_secret(const char *bytes, size_t length)
+{
+    unsigned at;
+
+    if (length == 0 || length > KNOWN_LENGTH)
+        return pyusdt_is_secret(bytes, length);
+    at = (unsigned)(length * 31) + (unsigned char)bytes[0] * 7u +
+         (unsigned char)bytes[length / 2] * 13u + (unsigned char)bytes[length - 1] * 17u;
+    at %= KNOWN_NAMES;
+    if (known_names[at].length != length || memcmp(known_names[at].bytes, bytes, length) != 0) {
+        known_names[at].length = (uint8_t)length;
+        memcpy(known_names[at].bytes, bytes, length);
+        known_names[at].is_secret = pyusdt_is_secret(bytes, length) != 0;
+    }
+    return known_names[at].is_secret;
+}
+
 /* Whether what has this name is not shown. */
 static int is_hidden(const struct writer *writer, PyObject *name)
 {
@@ -163,8 +188,8 @@ static int is_hidden(const struct writer *writer, PyObject *name)
     else
         return 0;
     bytes[copy.size] = '\0';
-    return pyusdt_is_forbidden(bytes, copy.size) ||
-           (!writer->with_secrets && pyusdt_is_secret(bytes, copy.size));
+    return (writer->has_veto && pyusdt_is_forbidden(bytes, copy.size)) ||
+           (!writer->with_secrets && is_secret(bytes, copy.size));
 }
 
 static void write_named(struct writer *writer, PyObject *name, PyObject *value)
@@ -632,8 +657,10 @@ static void write_value(struct writer *writer, PyObject *value)
 
 static struct writer begin(int with_secrets, char *text, uint32_t room)
 {
-    return (struct writer){
-        .text = text, .room = room - (uint32_t)strlen(CUT), .with_secrets = with_secrets};
+    return (struct writer){.text = text,
+                           .room = room - (uint32_t)strlen(CUT),
+                           .with_secrets = with_secrets,
+                           .has_veto = pyusdt_has_forbidden()};
 }
 
 static uint32_t end(struct writer *writer)
