@@ -149,18 +149,25 @@ def test_a_process_that_stays_in_c(other_core, program, version):
         assert (again.status, again.stderr) == (0, "") and process.poll() is None, again
 
 
-def test_a_process_that_another_traces(other_core, root):
+TRACERS = {
+    "strace": ["strace", "-f", "-o", "/dev/null", "-p"],
+    "gdb": ["gdb", "-q", "-nx", "-ex", "set confirm off", "-p"],
+}
+
+
+@pytest.mark.parametrize("tool", TRACERS)
+def test_a_process_that_another_traces(other_core, root, tool):
     python = other_core(f"3.{sys.version_info[1]}")
-    if harness.tools("strace"):
-        pytest.skip("host: no strace")
+    if harness.tools(tool):
+        pytest.skip(f"host: no {tool}")
     with loaded(python, "z") as load:
-        with harness.running(["strace", "-f", "-o", "/dev/null", "-p", str(load.pid)]):
+        with harness.running([*TRACERS[tool], str(load.pid)], stdin=subprocess.PIPE):
             harness.wait_until(
                 lambda: "TracerPid:\t0" not in Path(f"/proc/{load.pid}/status").read_text()
             )
             run = pyusdt("attach", load.pid)
         assert run.status == 1, run
-        assert "(strace), and Linux lets only one process do that" in run.stderr, run
+        assert f"({tool}), and Linux lets only one process do that" in run.stderr, run
         load.end()
 
 
@@ -419,20 +426,32 @@ def test_a_program_with_sub_interpreters(other_core, program, version):
         assert process.stderr.read() == ""
 
 
-def test_a_process_that_is_frozen(other_core, root):
-    folder = Path("/sys/fs/cgroup/freezer/pyusdt-frozen")
-    if not folder.parent.is_dir():
-        pytest.skip("host: no freezer")
+FREEZERS = {  # version of cgroups: (folders, one of which is there, file, what freezes, what is read then, what thaws)
+    1: (["/sys/fs/cgroup/freezer"], "freezer.state", "FROZEN", "FROZEN\n", "THAWED"),
+    2: (["/sys/fs/cgroup/unified", "/sys/fs/cgroup"], "cgroup.freeze", "1", "frozen 1\n", "0"),
+}
+
+
+@pytest.mark.parametrize("number", FREEZERS)
+def test_a_process_that_is_frozen(other_core, root, number):
+    folders, name, freeze, frozen, thaw = FREEZERS[number]
+    needed = "freezer.state" if number == 1 else "cgroup.events"
+    folder = next((Path(each, "pyusdt-frozen") for each in folders if os.path.isdir(each)), None)
+    if folder is None:
+        pytest.skip(f"host: no freezer of cgroups {number}")
     folder.mkdir(exist_ok=True)
+    if not (folder / needed).exists():
+        folder.rmdir()
+        pytest.skip(f"host: no freezer of cgroups {number}")
     with loaded(other_core(f"3.{sys.version_info[1]}"), "z") as load:
         (folder / "cgroup.procs").write_text(str(load.pid))
         try:
-            (folder / "freezer.state").write_text("FROZEN")
-            harness.wait_until(lambda: (folder / "freezer.state").read_text() == "FROZEN\n")
+            (folder / name).write_text(freeze)
+            harness.wait_until(lambda: frozen in (folder / needed).read_text())
             run = pyusdt("attach", load.pid)
             assert run.status == 1 and "is frozen with its control group" in run.stderr, run
         finally:
-            (folder / "freezer.state").write_text("THAWED")
+            (folder / name).write_text(thaw)
             (folder.parent / "cgroup.procs").write_text(str(load.pid))
             folder.rmdir()
         load.end()
@@ -516,3 +535,21 @@ def test_again_and_again_under_load(other_core, version, letters):
             assert (run.status, run.stderr) == (0, ""), run
         assert load.ask()["modules"] == []
         load.end()
+
+
+IN_POOL = """
+import multiprocessing
+lock = multiprocessing.get_context("fork").Semaphore(0)
+print("ready", flush=True)
+lock.acquire()  # as an idle worker of a pool
+"""
+
+
+@pytest.mark.parametrize("version", ["3.10", f"3.{sys.version_info[1]}"])
+def test_an_idle_worker_of_a_pool(other_core, program, version):
+    """Its refusal says when it would be entered."""
+    with harness.running([other_core(version), program(IN_POOL)]) as process:
+        assert process.stdout.readline() == "ready\n"
+        run = pyusdt("attach", process.pid, "--timeout", "0.3")
+        assert run.status == 1 and "waits in futex()" in run.stderr, run
+        assert "when its next task comes" in run.stderr, run

@@ -205,7 +205,6 @@ def test_a_hundred_times(other_core, program, version):
         first, last = found[39], found[-1]
         for each in ("threads", "descriptors", "mappings"):
             assert last[each] <= first[each], (each, first, last)
-        assert last["private"] - first["private"] < 200, (
-            first,
-            last,
-        )  # the provider alone has more
+        # the provider alone has more; without the GIL, CPython 3.13 frees no code and no function ever
+        most = 200 if version != "without the GIL" else 100 * 200
+        assert last["private"] - first["private"] < most, (first, last)

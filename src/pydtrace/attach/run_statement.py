@@ -44,7 +44,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydtrace.process.proc_threads import KernelThread
+
 OLDEST = 10  # minor version
+_MAIN_ONLY = 11  # the last one in which only the main thread makes pending calls
 _FUNCTION = "PyRun_SimpleString"
 _OF_TRACED_REFS = (
     "_Py_AddToAllObjects"  # Py_TRACE_REFS up to 3.12, by which objects begin with two more pointers
@@ -301,7 +304,7 @@ class Target:
                 if not error and result == _tracer.RING_DONE:
                     raise NotAttached(
                         f"process {self.pid} has run no Python code for {timeout:g} s ({self._describe_wait()}): the request was taken back",
-                        "try again, or with a longer --timeout",
+                        self._advise_wait(),
                     )
                 if not error and result == _tracer.RING_GONE:
                     gone_at = time.monotonic()
@@ -318,12 +321,21 @@ class Target:
             f"process {self.pid}: the request could not be taken back, and it may still run it"
         )
 
+    def _read_main_thread(self) -> KernelThread | None:
+        try:
+            return read_kernel_threads(self.pid).get(self.inner_pid)
+        except OSError:
+            return None
+
+    def _advise_wait(self) -> str:
+        main = self._read_main_thread()
+        if main and main.syscall == "futex" and self.minor <= _MAIN_ONLY:
+            return "a worker of multiprocessing or Celery runs Python code when its next task comes: try again with a longer --timeout"
+        return "try again, or with a longer --timeout"
+
     def _describe_wait(self) -> str:
         """What its main thread does."""
-        try:
-            main = read_kernel_threads(self.pid).get(self.inner_pid)
-        except OSError:
-            main = None
+        main = self._read_main_thread()
         if main is None:
             return "its main thread has ended"
         if main.syscall:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UNIFIED = ""  # the controllers of cgroups' second version
+_UNIFIED_MOUNTS = (
+    "/sys/fs/cgroup",
+    "/sys/fs/cgroup/unified",
+)  # the second one beside the first version
 _IS_ID = re.compile("[0-9a-f]{12,64}")
 _IDS = re.compile(r"(?:^|[-:])([0-9a-f]{64})(?:\.scope)?$")  # in a group's name: docker-ID.scope
 
@@ -64,7 +68,8 @@ def has_frozen_cgroup(pid: int) -> bool:
         return False
     for controllers, path in groups:
         if controllers == _UNIFIED:
-            if "frozen 1" in _read_lines(f"/sys/fs/cgroup{path}/cgroup.events"):
+            events = (_read_lines(f"{mount}{path}/cgroup.events") for mount in _UNIFIED_MOUNTS)
+            if any("frozen 1" in each for each in events):
                 return True
         elif "freezer" in controllers.split(","):
             state = _read_lines(f"/sys/fs/cgroup/freezer{path}/freezer.state")
