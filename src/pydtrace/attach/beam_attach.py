@@ -245,8 +245,8 @@ def _load_loader(node: NodeConnection, beam: bytes) -> bool:
     if node.call("erlang", "module_loaded", Atom(_ATTACH)):
         return False
     answer = node.call("code", "load_binary", Atom(_ATTACH), f"{_ATTACH}.beam", beam)
-    if answer[0] != "module":
-        raise DistributionError(f"it cannot load the module {_ATTACH}: {answer[1]}")
+    if not isinstance(answer, tuple) or answer[:1] != ("module",):
+        raise DistributionError(f"it cannot load the module {_ATTACH}: {answer}")
     return True
 
 

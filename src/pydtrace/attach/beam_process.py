@@ -237,7 +237,11 @@ def _enter_network(pid: int) -> None:
 
 
 def _read_below(pid: int, path: bytes) -> bytes:
-    """A regular file below the root folder of a process; no link is followed."""
+    """A regular file below the root folder of a process; no link is followed, and no folder is left: from a root that is only a
+    chroot's, ".." leads out."""
+    names = [name for name in path.split(b"/") if name]
+    if b".." in names:
+        return b""
     with contextlib.ExitStack() as opened:
 
         def open_step(name: bytes | str, above: int | None, how: int) -> int:
@@ -247,7 +251,7 @@ def _read_below(pid: int, path: bytes) -> bytes:
 
         process = open_step(f"/proc/{pid}", None, os.O_PATH)
         at = open_step("root/.", process, os.O_PATH)
-        *folders, last = [name for name in path.split(b"/") if name]
+        *folders, last = names
         for name in folders:
             at = open_step(name, at, os.O_PATH | os.O_DIRECTORY)
         file = open_step(last, at, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)

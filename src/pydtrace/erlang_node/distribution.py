@@ -35,6 +35,7 @@ _FLAGS = 0x4 | 0x10 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x20000 |
 _PASS_THROUGH = b"p"
 _SEND, _REG_SEND, _SEND_SENDER = 2, 6, 22
 _MAX_ANSWER = 16 << 20
+_MAX_NAMES = 1 << 20  # bytes of an epmd's answer
 _RETRY_DELAY = 0.05  # s
 _EPMD_NAMES = 110
 _NO_CREATION = 1
@@ -49,12 +50,16 @@ class WrongCookie(DistributionError):
 
 
 def list_names(connect: Connect, address: tuple[str, int], timeout: float) -> dict[str, int]:
-    """{name without the host: port} of the nodes that an epmd knows.  Raises OSError."""
+    """{name without the host: port} of the nodes that an epmd knows.  It is untrusted: any user may have started it.  Raises OSError."""
+    end = time.monotonic() + timeout
     with connect(address, timeout) as mapper:
         mapper.sendall(struct.pack(">HB", 1, _EPMD_NAMES))
-        text = b""
-        while len(text) < _MAX_ANSWER and (chunk := mapper.recv(1 << 16)):
+        text = bytearray()
+        while len(text) < _MAX_NAMES and (chunk := mapper.recv(1 << 16)):
             text += chunk
+            if time.monotonic() > end:
+                raise TimeoutError("it does not end its answer in time")
+            mapper.settimeout(max(end - time.monotonic(), 0.001))
     found = {}
     for line in text[4:].decode("utf-8", "replace").splitlines():
         words = line.split()

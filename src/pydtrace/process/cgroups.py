@@ -105,16 +105,22 @@ def read_throttled_time(path: str) -> int:
 
 def _read_lines(path: str) -> list[str]:
     try:
-        with open(path, errors="surrogateescape") as file:
-            return file.read().splitlines()
+        with open(path, errors="surrogateescape", newline="\n") as file:
+            return _split_lines(file.read())
     except OSError:
         return []
 
 
+def _split_lines(text: str) -> list[str]:
+    """By the only end of a line that the kernel allows in no name: str.splitlines() knows others, by which the name of a group could
+    claim to be another one's."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def _read_groups(process: str) -> list[tuple[str, str]]:
     """[(controllers, path)] of a process.  Raises OSError."""
-    with open(f"/proc/{process}/cgroup", errors="surrogateescape") as file:
-        lines = file.read().splitlines()
+    with open(f"/proc/{process}/cgroup", errors="surrogateescape", newline="\n") as file:
+        lines = _split_lines(file.read())
     return [(each[1], each[2]) for line in lines if len(each := line.split(":", 2)) == 3]
 
 

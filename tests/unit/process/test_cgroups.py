@@ -85,3 +85,19 @@ def test_how_long_a_group_was_throttled(tmp_path, text, nanoseconds):
 def test_the_statistics_of_a_process():
     assert all(os.path.isfile(path) for path in cgroups.list_cpu_statistics(os.getpid()))
     assert cgroups.list_cpu_statistics(2**30) == []
+
+
+def test_a_name_that_claims_to_be_another_line(tmp_path, monkeypatch):
+    """The kernel forbids a newline in the name of a group, and allows all else."""
+    (tmp_path / "cgroup").write_bytes(b"3:freezer:/x\r0::/system.slice/shop.service\n0::/\x85y\n")
+    before = open
+    monkeypatch.setattr(
+        cgroups,
+        "open",
+        lambda _path, **how: before(tmp_path / "cgroup", encoding="latin-1", **how),
+        raising=False,
+    )
+    assert cgroups._read_groups("1") == [
+        ("freezer", "/x\r0::/system.slice/shop.service"),
+        ("", "/\x85y"),
+    ]
