@@ -6,7 +6,7 @@
 %% are set. They are removed after the tracer has ended.
 -module(pyusdt_vm).
 
--export([enable/0, enable/1, disable/0, info/0]).
+-export([enable/0, enable/1, disable/0, info/0, functions/1]).
 
 -export_type([options/0, info/0]).
 
@@ -45,3 +45,8 @@ disable() ->
 -spec info() -> info() | {error, disabled}.
 info() ->
     pyusdt_vm_server:info().
+
+%% @doc The functions of this node at which a probe of functions, BIFs or NIFs may fire: for `pydtrace -l'.
+-spec functions(Probe :: atom()) -> [{module(), [{atom(), arity()}]}].
+functions(Probe) ->
+    pyusdt_vm_trace_plan:functions_of_probe(Probe).

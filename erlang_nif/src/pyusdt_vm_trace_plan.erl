@@ -4,7 +4,7 @@
 %% suffices. {@link pyusdt_vm_trace_set} sets it.
 -module(pyusdt_vm_trace_plan).
 
--export([offered_probes/1, plan/4, nothing/0, any_module_probes/1, unmatched/1, functions_of/1, whole_modules/1, code_hash/0]).
+-export([offered_probes/1, plan/4, nothing/0, any_module_probes/1, unmatched/1, functions_of/1, functions_of_probe/1, whole_modules/1, code_hash/0]).
 
 -export_type([plan/0, flag/0, state/0, pattern/0]).
 
@@ -164,6 +164,14 @@ format_text(Format, Arguments) ->
 candidates() ->
     [{'local-function-entry', fun list_functions/0}, {'function-return', fun list_functions/0}, {'global-function-entry', fun list_exports/0},
      {'bif-entry', fun list_bifs/0}, {'bif-return', fun list_bifs/0}, {'nif-entry', fun list_nifs/0}, {'nif-return', fun list_nifs/0}].
+
+%% @doc The functions at which a probe may fire, by module.
+-spec functions_of_probe(atom()) -> [{module(), [{atom(), arity()}]}].
+functions_of_probe(Probe) ->
+    case lists:keyfind(Probe, 1, candidates()) of
+        {Probe, Candidates} -> Candidates();
+        false -> []
+    end.
 
 %% @doc Another number when other code is loaded.
 -spec code_hash() -> non_neg_integer().

@@ -419,7 +419,10 @@ def _list_embedded(
     )  # those get their ids with their first events
     rows = [*found, *_list_pending_python_probes(targets, descriptions)]
     listed: list[Probe] = [tuple(probe[1:5]) for probe in rows]
-    functions = _list_python_functions(pids, found, descriptions or (), warn)
+    functions = [
+        *_list_python_functions(pids, found, descriptions or (), warn),
+        *_list_erlang_functions(targets, descriptions, warn),
+    ]
     there = set(functions)
     return [each for each in listed if each not in there] + functions
 
@@ -437,6 +440,24 @@ def _list_python_functions(
 
     having = [row[0] for row in rows if row[1] == f"python{row[0]}"]
     return [*list_function_probes([*pids, *having], descriptions, warn)]
+
+
+def _list_erlang_functions(
+    targets: Targets, descriptions: Sequence[ProbeDesc] | None, warn: Callable[[str], None]
+) -> list[Probe]:
+    """Of the nodes that are named by their pids, where functions are asked for."""
+    if not any(desc.provider.startswith("erlang") for desc in descriptions or ()):
+        return []
+    from pydtrace.attach.beam_functions import list_function_probes, names_functions
+    from pydtrace.attach.beam_process import is_beam
+
+    wanted = [desc for desc in descriptions or () if names_functions(desc)]
+    return [
+        probe
+        for pid in targets.pids or ()
+        if wanted and is_beam(pid)
+        for probe in list_function_probes(pid, wanted, warn)
+    ]
 
 
 def _list_pending_python_probes(

@@ -101,6 +101,30 @@ def test_a_tracer_brings_it_in_and_takes_it_out(erlang, epmd):
         assert "pyusdt_vm" in state(started.pid)["modules"], "what attach has brought in stays"
 
 
+def listed(pid: int, description: str) -> harness.Run:
+    command = [harness.PYDTRACE, "-l", "-x", "engine=embedded", "-n", description, "-p", str(pid)]
+    return harness.run(command, timeout=60)
+
+
+def test_functions_are_listed(erlang, epmd):
+    """-l of a module's functions asks the node; a node that cannot be asked is named."""
+    with node(*NAMED) as started:
+        assert pyusdt("attach", started.pid).status == 0
+        run = listed(started.pid, "erlang$target:lists:keys*:")
+        rows = [line.split()[2:] for line in run.stdout.splitlines()[1:]]
+        names = ("local-function-entry", "function-return", "global-function-entry", "bif-entry")
+        assert ["lists", "keysort", names[0]] in rows and ["lists", "keysort", names[1]] in rows
+        assert ["lists", "keysort", names[2]] in rows and ["lists", "keysearch", names[3]] in rows
+        assert run.stderr == "" and all(row[1].startswith("keys") for row in rows), run
+        run = listed(started.pid, "erlang$target:lists:no_such:bif-entry")
+        assert "No probe matches description" in run.stderr, run
+    enabled = ("-kernel", "logger_level", "error", "-s", "pyusdt_vm", "enable")
+    with node("-pa", erlang.ebin, *enabled) as started:
+        run = listed(started.pid, "erlang$target:lists:keysort:local-function-entry")
+        assert "the functions of process" in run.stderr, run
+        assert "without distribution" in run.stderr or "no epmd knows" in run.stderr, run
+
+
 def test_options_of_the_probes(erlang, epmd):
     with node(*NAMED) as started:
         wrong = pyusdt("attach", started.pid, "--enable", "#{no_such => 1}")

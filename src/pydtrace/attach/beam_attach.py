@@ -52,7 +52,7 @@ def attach_beam(
 ) -> bool:
     """Returns once the node offers its emulator's probes: whether they were enabled now.  NotAttached."""
     options = options or BeamOptions()
-    with _connect_to_process(pid, timeout, options) as node:
+    with connect_to_process(pid, timeout, options) as node:
         library = _find_library(options.folder)
         priv = os.path.dirname(library) if _sees_file(pid, library) else ""
         return _enter(node, f"process {pid}", options, priv, temporary)
@@ -62,7 +62,7 @@ def detach_beam(
     pid: int, timeout: float, if_unused: bool = False, options: BeamOptions | None = None
 ) -> None:
     """Returns once everything that was brought in has gone.  NotAttached."""
-    with _connect_to_process(pid, timeout, options or BeamOptions()) as node:
+    with connect_to_process(pid, timeout, options or BeamOptions()) as node:
         _leave(node, f"process {pid}", if_unused)
 
 
@@ -80,7 +80,7 @@ def detach_node(name: str, timeout: float, options: BeamOptions) -> None:
 # --- the connection --------------------------------------------------------------------------
 
 
-def _connect_to_process(pid: int, timeout: float, options: BeamOptions) -> NodeConnection:
+def connect_to_process(pid: int, timeout: float, options: BeamOptions) -> NodeConnection:
     check_state(pid)
     process = BeamProcess(pid)
     address = process.find_address(timeout)
