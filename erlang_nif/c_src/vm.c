@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "atoms.h"
+#include "secret_names.h"
 #include "vm_calls.h"
 #include "vm_events.h"
 #include "vm_cache.h"
@@ -188,6 +189,97 @@ ERL_NIF_TERM pyusdt_nif_vm_check_sessions(ErlNifEnv *env, int argc, const ERL_NI
     return list;
 }
 
+static bool read_text(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t size)
+{
+    ErlNifBinary binary;
+
+    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size)
+        return false;
+    memcpy(text, binary.data, binary.size);
+    text[binary.size] = '\0';
+    return true;
+}
+
+/* ---- conditions on parameters (pyusdt_vm_conditions.erl) ---- */
+
+#define CONDITIONS_ROOT 8 /* PYUSDT_FETCH_OF_ERLANG */
+#define CONDITIONS_HEAD 8 /* bytes */
+
+static ERL_NIF_TERM make_bytes(ErlNifEnv *env, const void *bytes, size_t size)
+{
+    ERL_NIF_TERM binary;
+
+    memcpy(enif_make_new_binary(env, size, &binary), bytes, size);
+    return binary;
+}
+
+/* The terms behind the heads; none: the session has none, or is just changing. */
+static ERL_NIF_TERM add_conditions(ErlNifEnv *env, unsigned number, ERL_NIF_TERM list)
+{
+    struct pyusdt_path paths[PYUSDT_MAX_ARGS];
+    uint64_t generation;
+    unsigned n = pyusdt_session_paths(number, paths, PYUSDT_MAX_ARGS, &generation);
+
+    for (unsigned i = 0; i < n; i++)
+        if (paths[i].size > CONDITIONS_HEAD && paths[i].size <= sizeof paths[i].bytes &&
+            paths[i].bytes[5] == CONDITIONS_ROOT)
+            list = enif_make_list_cell(
+                env,
+                enif_make_tuple2(env, enif_make_uint(env, number),
+                                 make_bytes(env, paths[i].bytes + CONDITIONS_HEAD,
+                                            paths[i].size - CONDITIONS_HEAD)),
+                list);
+    return list;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_conditions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+
+    (void)argc, (void)argv;
+    for (unsigned number = 0; number < PYUSDT_MAX_SESSIONS; number++)
+        if (pyusdt_session_has_paths(number))
+            list = add_conditions(env, number, list);
+    return list;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_sessions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char module[PYUSDT_VM_NAME], function[PYUSDT_VM_NAME];
+    ERL_NIF_TERM list = enif_make_list(env, 0);
+    int probe = find_probe(argv[0]);
+    uint64_t wanting;
+
+    (void)argc;
+    if (probe < PYUSDT_VM_LOCAL_FUNCTION_ENTRY)
+        return enif_make_badarg(env);
+    if (*pyusdt_vm.site[probe].semaphore != 0)
+        return pyusdt_atoms.yes;
+    pyusdt_vm_write_name(argv[1], module);
+    pyusdt_vm_write_name(argv[2], function);
+    wanting = pyusdt_place_wanted(pyusdt_vm.site[probe].index, module, function);
+    for (wanting &= PYUSDT_VM_SESSIONS; wanting != 0; wanting &= wanting - 1)
+        list = enif_make_list_cell(env, enif_make_int(env, __builtin_ctzll(wanting)), list);
+    return list;
+}
+
+ERL_NIF_TERM pyusdt_nif_vm_is_matched(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    char pattern[PYUSDT_VM_NAME], name[PYUSDT_VM_NAME];
+
+    (void)argc;
+    if (!read_text(env, argv[0], pattern, sizeof pattern))
+        return enif_make_badarg(env);
+    pyusdt_vm_write_name(argv[1], name);
+    return pattern[0] == '\0' || pyusdt_glob(pattern, name) ? pyusdt_atoms.yes : pyusdt_atoms.no;
+}
+
+ERL_NIF_TERM pyusdt_nif_is_secret(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    (void)argc;
+    return pyusdt_is_secret_key(env, argv[0]) ? pyusdt_atoms.yes : pyusdt_atoms.no;
+}
+
 /* ---- functions ---- */
 
 /* The sessions that want the probe of any module, by a clause that names none: they also want it of
@@ -286,12 +378,7 @@ static bool is_matched(ErlNifEnv *env, ERL_NIF_TERM all, const struct asked *ask
 
 static ERL_NIF_TERM make_binary(ErlNifEnv *env, const char *text)
 {
-    ERL_NIF_TERM binary;
-    size_t length = strlen(text);
-    unsigned char *bytes = enif_make_new_binary(env, length, &binary);
-
-    memcpy(bytes, text, length);
-    return binary;
+    return make_bytes(env, text, strlen(text));
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_unmatched(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
@@ -402,17 +489,6 @@ ERL_NIF_TERM pyusdt_nif_vm_begin(ErlNifEnv *env, int argc, const ERL_NIF_TERM ar
     atomic_store(&pyusdt_vm.burst, rate == 0 ? 0 : rate < BURSTS ? 1 : rate / BURSTS);
     atomic_store(&pyusdt_vm.overrun, 0);
     return pyusdt_atoms.ok;
-}
-
-static bool read_text(ErlNifEnv *env, ERL_NIF_TERM term, char *text, size_t size)
-{
-    ErlNifBinary binary;
-
-    if (!enif_inspect_binary(env, term, &binary) || binary.size >= size)
-        return false;
-    memcpy(text, binary.data, binary.size);
-    text[binary.size] = '\0';
-    return true;
 }
 
 ERL_NIF_TERM pyusdt_nif_vm_remark(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])

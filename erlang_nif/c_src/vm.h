@@ -36,6 +36,14 @@ ERL_NIF_TERM pyusdt_nif_vm_any_module(ErlNifEnv *env, int argc, const ERL_NIF_TE
  * names the module. */
 ERL_NIF_TERM pyusdt_nif_vm_functions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
+/* For pyusdt_vm_conditions.erl: vm_conditions(): {Session, Term} for each session that has conditions;
+ * vm_sessions(Probe, Module, Function): those that want it there, true if another tool has attached;
+ * vm_is_matched(Pattern, Name); is_secret(Key). */
+ERL_NIF_TERM pyusdt_nif_vm_conditions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_sessions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_vm_is_matched(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+ERL_NIF_TERM pyusdt_nif_is_secret(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
+
 /* vm_unmatched(Probe, [{Module, [{Function, Arity}]}]): {Module, Function, IsModuleThere} of the
  * patterns by which sessions ask for it, and which none of these matches. */
 ERL_NIF_TERM pyusdt_nif_vm_unmatched(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);

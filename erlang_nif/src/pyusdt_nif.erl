@@ -6,7 +6,7 @@
 
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/2]).
--export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
+-export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1, vm_conditions/0, vm_sessions/3, vm_is_matched/2, is_secret/1,
          vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library_path/1, log_missing_library/2]).
 
@@ -15,7 +15,7 @@
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/2,
-       vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1,
+       vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1, vm_conditions/0, vm_sessions/3, vm_is_matched/2, is_secret/1,
        vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
@@ -121,6 +121,26 @@ vm_any_module(_Probe) ->
 -spec vm_functions(atom(), module(), [{atom(), arity()}]) -> [{atom(), arity()}].
 vm_functions(_Probe, _Module, _Functions) ->
     answer_without_library([]).
+
+%% @doc The conditions on parameters that sessions have, as External Term Format.
+-spec vm_conditions() -> [{Session :: non_neg_integer(), binary()}].
+vm_conditions() ->
+    answer_without_library([]).
+
+%% @doc The sessions that want the probe of a function; true: another tool has attached to it.
+-spec vm_sessions(atom(), module(), atom()) -> [non_neg_integer()] | true.
+vm_sessions(_Probe, _Module, _Function) ->
+    answer_without_library(true).
+
+%% @doc Whether a pattern of D matches the name of a module or function.
+-spec vm_is_matched(Pattern :: binary(), atom()) -> boolean().
+vm_is_matched(_Pattern, _Name) ->
+    answer_without_library(true).
+
+%% @doc Whether a key names a secret.
+-spec is_secret(term()) -> boolean().
+is_secret(_Key) ->
+    answer_without_library(true).
 
 %% @doc The patterns by which sessions ask for this probe, and which match none of these functions; whether they match a module.
 -spec vm_unmatched(atom(), [{module(), [{atom(), arity()}]}]) -> [{Module :: binary(), Function :: binary(), boolean()}].

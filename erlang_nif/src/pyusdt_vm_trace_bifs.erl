@@ -93,9 +93,13 @@ exclusive_refusal() ->
 change_patterns(Wanted, Ours) ->
     States = lists:usort(maps:keys(Wanted) ++ maps:keys(Ours)),
     %% A function whose return is wanted no more goes to another state, so all are cleared before any is set.
-    lists:foreach(fun(State) -> clear_patterns(State, maps:get(State, Ours, []) -- maps:get(State, Wanted, [])) end, States),
+    lists:foreach(fun(State) -> clear_patterns(State, ended_patterns(maps:get(State, Ours, []), maps:get(State, Wanted, []))) end, States),
     {Now, Left_out} = lists:unzip([add_patterns(State, maps:get(State, Wanted, []), maps:get(State, Ours, [])) || State <- States]),
     {maps:from_list([{State, Patterns} || {State, [_ | _] = Patterns} <- Now]), left_out_refusal(lists:append(Left_out))}.
+
+%% One that changes is replaced, so that no call between is missed.
+ended_patterns(Ours, Wanted) ->
+    [Pattern || {Function, _, _} = Pattern <- Ours -- Wanted, not lists:keymember(Function, 1, Wanted)].
 
 add_patterns(State, Wanted, Ours) ->
     New = Wanted -- Ours,
@@ -118,7 +122,7 @@ set_patterns(State, Patterns) ->
         ++ [Pattern || Pattern <- Single, pyusdt_nif:vm_read_overrun() =/= false orelse set_pattern(State, Pattern)].
 
 set_module(State, {Module, Match, Others, Patterns}) ->
-    case lists:all(fun(Function) -> erlang:trace_info(Function, meta) =:= {meta, false} end, Others ++ [Function || {Function, _, _} <- Patterns]) of
+    case lists:all(fun(Function) -> is_free(State, Function) end, Others ++ [Function || {Function, _, _} <- Patterns]) of
         true ->
             _ = erlang:trace_pattern({Module, '_', '_'}, Match, [{meta, ?TRACER, State}]),
             _ = [erlang:trace_pattern(Other, false, [meta]) || Other <- Others],
@@ -130,8 +134,14 @@ set_module(State, {Module, Match, Others, Patterns}) ->
 set_pattern(global, {Function, Match, _}) ->
     erlang:trace_info(Function, traced) =:= {traced, false} andalso erlang:trace_pattern(Function, Match, [global]) > 0;
 set_pattern(State, {Function, Match, _}) ->
-    erlang:trace_info(Function, meta) =:= {meta, false}
-        andalso erlang:trace_pattern(Function, Match, [{meta, ?TRACER, State}]) > 0.
+    is_free(State, Function) andalso erlang:trace_pattern(Function, Match, [{meta, ?TRACER, State}]) > 0.
+
+is_free(State, Function) ->
+    case erlang:trace_info(Function, meta) of
+        {meta, false} -> true;
+        {meta, Tracer} -> Tracer =:= {?TRACER, State};
+        undefined -> false
+    end.
 
 %% Each call waits for all schedulers, which takes long if they are busy: one for a module, if nothing else of it is traced.
 clear_patterns(State, Patterns) ->

@@ -45,7 +45,7 @@ plan(Probes, Tokens, Options, Ended) ->
 
 plan_with(Probes, Tokens, Options, Returns) ->
     #{flags => lists:usort(lists:flatmap(fun flags/1, Probes)),
-      patterns => patterns(Probes, Returns, maps:get(functions, Options, [])),
+      patterns => patterns(Probes, Returns, Options),
       tokens => Tokens =/= [],
       nodes => lists:member('dist-monitor', Probes),
       monitors => lists:usort([Event || Probe <- Probes, Event <- monitor_events(Probe, Options)]),
@@ -191,17 +191,20 @@ module_version(Module) ->
     end.
 
 %% Returns: the functions whose returns are traced. A tracer's state of their own counts their open calls.
-patterns(Probes, Returns, Modules) ->
+patterns(Probes, Returns, Options) ->
+    Modules = maps:get(functions, Options, []),
+    Conditions = pyusdt_vm_conditions:read(),
+    Match = fun(Probe) -> fun(MFA) -> pyusdt_vm_conditions:match(Probe, MFA, Conditions, maps:get(secrets, Options, false)) end end,
     Of = fun(Probe, Candidates) -> wanted_of(Probes, Probe, Candidates, Modules) end,
     All = #{exit => [{{erlang, exit, 2}, true, 0}
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
             file => file_patterns(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
             driver => [{MFA, true, 0} || {Probe, MFA} <- driver_functions(), lists:member(Probe, Probes)],
-            global => make_patterns(Of('global-function-entry', fun list_exports/0), []),
-            function => make_patterns(Of('local-function-entry', fun list_functions/0) -- Returns, []),
-            returns => make_patterns([], Returns),
-            bif => make_patterns(Of('bif-entry', fun list_bifs/0), Of('bif-return', fun list_bifs/0)),
-            nif => make_patterns(Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0))},
+            global => make_patterns(Of('global-function-entry', fun list_exports/0), [], Match('global-function-entry')),
+            function => make_patterns(Of('local-function-entry', fun list_functions/0) -- Returns, [], Match('local-function-entry')),
+            returns => make_patterns([], Returns, Match('function-return')),
+            bif => make_patterns(Of('bif-entry', fun list_bifs/0), Of('bif-return', fun list_bifs/0), Match('bif-entry')),
+            nif => make_patterns(Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0), Match('nif-entry'))},
     maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, all_call_patterns(Probes))).
 
 %% A NIF of prim_file ends in an exception if an argument is invalid.
@@ -275,10 +278,10 @@ wanted_functions(Probe, Candidates, Modules) ->
                                  false -> pyusdt_nif:vm_functions(Probe, Module, Functions)
                              end].
 
-%% A return is traced only if a session wants it, because that breaks tail calls.
-make_patterns(Entries, Returns) ->
+%% A return is traced only if a session wants it, because that breaks tail calls. Then all calls are traced.
+make_patterns(Entries, Returns, Match) ->
     Versions = maps:from_list([{Module, module_version(Module)} || {Module, _, _} <- Entries ++ Returns]),
-    [{MFA, true, maps:get(element(1, MFA), Versions)} || MFA <- Entries -- Returns]
+    [{MFA, Match(MFA), maps:get(element(1, MFA), Versions)} || MFA <- Entries -- Returns]
         ++ [{MFA, ?RETURN, maps:get(element(1, MFA), Versions)} || MFA <- Returns].
 
 %% @doc Patterns that are one call together, since they are all functions of a module but `Others', which get none; and the

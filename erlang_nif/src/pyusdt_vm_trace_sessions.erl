@@ -45,7 +45,8 @@ change_session(State, Before, Wanted, Sessions) ->
     Sessions#{State => Session}.
 
 set_patterns(Session, Before, Wanted, How) ->
-    call_each(function, [[Session, Function, false, [How]] || {Function, _, _} <- Before -- Wanted]),
+    %% one that changes is replaced, so that no call between is missed
+    call_each(function, [[Session, Function, false, [How]] || {Function, _, _} <- Before -- Wanted, not lists:keymember(Function, 1, Wanted)]),
     {Whole, Single} = pyusdt_vm_trace_plan:whole_modules(Wanted -- Before),
     lists:foreach(fun({Module, Match, Others, _}) ->
                           call_each(function, [[Session, {Module, '_', '_'}, Match, [How]] | [[Session, Other, false, [How]] || Other <- Others]])

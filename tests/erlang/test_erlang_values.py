@@ -74,3 +74,53 @@ def test_the_names_of_secrets_are_those_of_python():
     )
     assert listed == sorted(secret_names._SECRETS) and ends == list(secret_names._ENDS)
     assert (parts, last_words) == (list(secret_names._PARTS), list(secret_names._LAST_WORDS))
+
+
+# ---- predicates that the node decides ----
+
+SHOWN = "erlang$target:refusing:shown:local-function-entry"
+PREDICATES = [
+    'term(arg.params, 1) == "ann" || strtoll(term(arg3, 1)) > 7',
+    'term(arg.params, 1, "user") == "ann" || term(arg.params, 1, 2) == "ann"',
+    'strtoll(term(arg.params, 1, "user", 2)) == 9 || term(arg.params, 1, "password") != "ann"',
+]
+
+
+def shown(pid: int, *predicates: str) -> list[set[str]]:
+    """The arguments for which each predicate holds. Absent values are errors, which are no matter here."""
+    clauses = "".join(
+        f"{SHOWN} /{predicate}/ {{ @[{n}, term(arg.params)] = count(); }}"
+        for n, predicate in enumerate(predicates)
+    )
+    command = [harness.PYDTRACE, "-q", "-x", "engine=embedded", "-x", "strsize=200", "-p", str(pid)]
+    # until the node has called another function often
+    end = "erlang$target:refusing:price:local-function-entry /calls++ > 200/ { exit(0); }"
+    run = harness.run([*command, "-n", f"{clauses} {end}"], timeout=60)
+    rows = [line.split(None, 1) for line in run.stdout.splitlines() if line.startswith(" ")]
+    return [
+        {text.rsplit(None, 1)[0] for number, text in rows if int(number) == n}
+        for n in range(len(predicates))
+    ]
+
+
+def test_predicates_that_the_node_decides(erlang):
+    """They hold for the same arguments as those that the tracer decides."""
+    with harness.running(erlang.node("wait", "terms", module="refusing")) as started:
+        assert started.stdout.readline() == "ready\n"
+        expected = shown(started.pid, *(f"(({each}) ? 1 : 0) + 0" for each in PREDICATES))
+        assert all(expected), expected
+        for predicate, there in zip(PREDICATES, expected, strict=True):
+            assert shown(started.pid, predicate) == [there], predicate
+
+
+def test_calls_that_do_not_match_are_no_events(erlang):
+    """10000 calls at once would be over the rate; the one that matches is the only event."""
+    with harness.running(erlang.node("wait", "filtered", module="refusing")) as started:
+        assert started.stdout.readline() == "ready\n"
+        program = (
+            "erlang$target:refusing:price:local-function-entry /strtoll(term(arg.params, 1)) == 9999/"
+            "{ @ = count(); seen = 1; } tick-200ms /seen/ { exit(0); } tick-60s { exit(1); }"
+        )
+        command = [harness.PYDTRACE, "--strict", "-q", "-x", "engine=embedded", "-n", program]
+        run = harness.run([*command, "-p", str(started.pid)], timeout=90)
+    assert (run.status, run.stdout.split(), run.stderr) == (0, ["1"], ""), run

@@ -121,6 +121,7 @@ PYTHON = {
         "pydtrace._tracer",
         "pydtrace.aggregation",
         "pydtrace.bpf",
+        "pydtrace.erlang_node",
         "pydtrace.installed_scripts",
         "pydtrace.process",
         "pydtrace.profile",

@@ -172,6 +172,7 @@ class Compiler:
         with DeepRecursion(self.names.limits):
             program = back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
         program.paths = list(self.names.paths)
+        program.term_conditions = self.names.term_conditions.rows()
         program.path_texts = self.names.path_texts
         program.value_rate = self._encode_rate(place)
         if 0 < len(program.paths) < MOST_PATHS - bool(program.value_rate):

@@ -236,6 +236,7 @@ class Program:
         "conditions",
         "decided_in_target",
         "warnings",
+        "term_conditions",
     )
 
     def __init__(self) -> None:
@@ -252,6 +253,8 @@ class Program:
         self.conditions = b""  # of predicates, on these values; the last "path" of a session
         self.decided_in_target: list[str] = []  # the same as text
         self.warnings: list[str] = []  # what is right, and is likely not meant
+        # of predicates, on parameters of Erlang functions: (probe, module, function, alternatives of (path, operation, constant))
+        self.term_conditions: list[Any] = []
         self.speculates = False  # some clause has speculation(), speculate(), commit() or discard()
         self.destructive = False  # some clause has a destructive action
         self.first_destructive = ("", "")  # its name, and its place in the source

@@ -3,7 +3,7 @@
 %% erl -run refusing wait SETUP: offers the probes, does what SETUP names, says "ready", then calls price/1 for ever.
 -module(refusing).
 
--export([wait/1, price/1, cost/1, busy/0, loop/1, hidden/1, fails/1, login/2]).
+-export([shown/1, wait/1, price/1, cost/1, busy/0, loop/1, hidden/1, fails/1, login/2]).
 
 wait([Setup]) ->
     ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, options(Setup))),
@@ -15,7 +15,7 @@ options("time") -> #{time => 300};
 options("values") -> #{secrets => os:getenv("SECRETS") =/= false};
 options("loops") -> #{loops => [{?MODULE, loop, 1}], depth => 500};
 options("depth") -> #{depth => 500};
-options(Setup) when Setup =:= "flood"; Setup =:= "burst" -> #{rate => 20000};
+options(Setup) when Setup =:= "flood"; Setup =:= "burst"; Setup =:= "filtered" -> #{rate => 20000};
 options(_) -> #{}.
 
 %% Another tool, before ours and after it.
@@ -38,6 +38,8 @@ setup("values") ->
                       timer:sleep(10),
                       Call()
               end), ok;
+setup("terms") ->
+    _ = spawn(fun Call() -> _ = [?MODULE:shown(Term) || Term <- terms()], timer:sleep(10), Call() end), ok;
 setup("flood") ->
     _ = [spawn(?MODULE, busy, []) || _ <- lists:seq(1, erlang:system_info(schedulers_online))], ok;
 setup(Which) when Which =:= "loop"; Which =:= "loops"; Which =:= "depth" ->
@@ -54,6 +56,14 @@ say() ->
 
 loop(N) -> receive job -> loop(N + 1) end.
 
+%% Values that a predicate of D may take for one another.
+terms() ->
+    [ann, "ann", <<"ann">>, 'Elixir.ann', {ann}, [ann], 'Ann', <<"anna">>, 7, 8, -7, 7.9, "7", 1 bsl 70, -(1 bsl 70), self(), [], #{},
+     #{user => ann}, #{user => "ann"}, #{"user" => <<"ann">>}, #{<<"user">> => 9}, #{<<"user">> => bob, user => ann}, #{users => ann},
+     {x, ann, y}, {x, bob, y}, {x, 9, y}, {user, ann}, {user, 9}, [{user, ann}], #{password => ann}, #{user => #{n => 9}}, #{user => {1, 9, 3}}].
+
+shown(Term) -> Term.
+
 login(#{user := User}, Options) -> {session, User, length(Options), erlang:phash2({User, secret})}.
 
 %% The code does not show that it calls itself.
@@ -69,7 +79,8 @@ until_monitor() ->
 until_traced() ->
     case erlang:trace_info({?MODULE, price, 1}, meta) of {meta, false} -> timer:sleep(10), until_traced(); _ -> timer:sleep(300) end.
 
-call("burst") -> until_armed(), burst(10000), timer:sleep(infinity);
+call("burst") -> until_armed(), burst(10000), until_refused(), calls(10000), called(10000);
+call("filtered") -> until_armed(), burst(10000), called(10000);
 call(_) -> call().
 
 call() -> _ = ?MODULE:price(1), timer:sleep(5), call().
@@ -80,11 +91,12 @@ until_armed() ->
 %% The server, which is suspended, cannot switch off what these calls fire.
 burst(Calls) ->
     ok = sys:suspend(pyusdt_vm_server),
-    _ = [price(N) || N <- lists:seq(1, Calls)],
-    ok = sys:resume(pyusdt_vm_server),
-    until_refused(),
-    _ = [price(N) || N <- lists:seq(1, Calls)],
-    io:format("called ~b~n", [Calls]).
+    calls(Calls),
+    ok = sys:resume(pyusdt_vm_server).
+
+calls(Calls) -> lists:foreach(fun price/1, lists:seq(1, Calls)).
+
+called(Calls) -> io:format("called ~b~n", [Calls]), timer:sleep(infinity).
 
 until_refused() ->
     case pyusdt_vm:info() of #{refused := none} -> timer:sleep(10), until_refused(); _ -> ok end.

@@ -15,6 +15,7 @@ from pydtrace.dlang.variable_table import Aggregation, Variable, variable_kind
 from pydtrace.program import d_types as t
 
 from . import predefined_constants
+from .term_conditions import TermConditions
 from .value_conditions import SessionConditions
 
 TYPE_CHECKING = False
@@ -83,6 +84,7 @@ class ProgramNames:
         self.paths: list[bytes] = []  # to values of a Python program: value_paths.py
         self.path_texts: list[str] = []
         self.conditions = SessionConditions()
+        self.term_conditions = TermConditions()
         self.mentioned: set[str] = set()  # names that stood where only a variable can
 
     @property

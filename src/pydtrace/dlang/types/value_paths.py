@@ -153,11 +153,11 @@ def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
 def rewrite_clause(names: ProgramNames, clause: ast.Clause) -> None:
     """Replaces the paths of a clause by arguments, before it is typed."""
     writer = _PathWriter(names, clause.probes)
+    strsize = int(names.options.get("strsize", 256))
+    names.term_conditions.add(clause.probes, clause.predicate, strsize)
     alternatives = ALWAYS
     if clause.predicate is not None:
-        reader = PredicateReader(
-            writer.find_subject, clause.probes, int(names.options.get("strsize", 256))
-        )
+        reader = PredicateReader(writer.find_subject, clause.probes, strsize)
         alternatives = reader.read(clause.predicate)
         clause.predicate = writer.rewrite(clause.predicate, _REAL)
     names.conditions.add(clause.probes, alternatives)

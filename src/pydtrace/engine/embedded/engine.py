@@ -35,6 +35,7 @@ from pydtrace.program import program as p
 from . import self_backtrace
 from .interpreter_group import InterpreterGroup
 from .pending_samples import PendingSamples
+from .term_conditions_blob import encode_term_conditions
 from .young_processes import await_python_provider, is_python_probe
 
 TYPE_CHECKING = False
@@ -63,6 +64,7 @@ _DISK_ERRORS = (
     errno.EFBIG,
     errno.EIO,
 )  # what keeps a recording from being written
+_MOST_PATHS = 6  # PYUSDT_PATHS_MAX
 _ALL_ARGUMENTS = dict.fromkeys(range(12), p.STRING_LIMIT)  # a demand for all that there is
 
 
@@ -241,9 +243,14 @@ class EmbeddedEngine(Engine):
             )
             if len(self._consumers) > 1:
                 self._crew = _tracer.ParallelConsumers(self._session, self._consumers)
-            for path in [*self.program.paths, self.program.conditions, self.program.value_rate]:
-                if path:
-                    self._session.add_path(path)
+            program = self.program
+            own = [*program.paths, program.conditions, program.value_rate]
+            paths = [each for each in own if each]
+            conditions = encode_term_conditions(program.term_conditions)
+            if conditions and len(paths) < _MOST_PATHS:
+                paths.append(conditions)
+            for path in paths:
+                self._session.add_path(path)
             demand = _ALL_ARGUMENTS if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
                 for desc in clause.probes:

@@ -31,6 +31,7 @@ enum pyusdt_fetch_root {
     PYUSDT_FETCH_LOCALS,    /* all variables of the frame, as a text */
     PYUSDT_FETCH_EXCEPTION, /* the exception of the event */
     PYUSDT_FETCH_RATE,      /* no program: `most` is how many bytes of values a second */
+    PYUSDT_FETCH_OF_ERLANG, /* conditions for Erlang nodes (erlang_nif/src/pyusdt_vm_conditions.erl) */
 };
 
 enum pyusdt_fetch_op {

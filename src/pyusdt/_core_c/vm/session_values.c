@@ -178,12 +178,22 @@ static void free_programs(struct compiled *session)
         pyusdt_fetch_free(session->program[i]);
 }
 
+static int is_of_erlang(const struct pyusdt_path *path)
+{
+    struct pyusdt_fetch_head head = {0};
+
+    memcpy(&head, path->bytes, path->size < sizeof head ? path->size : sizeof head);
+    return head.root == PYUSDT_FETCH_OF_ERLANG;
+}
+
 /* The conditions and the rate are behind all paths. */
 static void add_program(struct compiled *session, unsigned i, const struct pyusdt_path *path)
 {
     struct pyusdt_fetch_head head;
     const char *wrong;
 
+    if (is_of_erlang(path))
+        return;
     if (path->size == sizeof head &&
         (memcpy(&head, path->bytes, sizeof head), head.root == PYUSDT_FETCH_RATE)) {
         session->rate = head.most;
