@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -19,7 +21,7 @@ from pydtrace.erlang_node.distribution import NodeConnection, list_names
 from pydtrace.erlang_node.etf import Atom
 from tests.support import harness
 
-HOLD = 'F = fun F(N) -> lists:keysort(1, [{N, a}]), timer:sleep(10), F(N + 1) end, io:format("ready~n"), F(1)'
+HOLD = 'F = fun F(N) -> lists:keysort(1, [{N, a}]), catch lists:keysort(0, N), timer:sleep(10), F(N + 1) end, io:format("ready~n"), F(1)'
 # until the node has its breakpoint, and has called the function
 CALLS = "erlang$target:lists:keysort:local-function-entry { @[probefunc] = count(); exit(0); } tick-30s { exit(1); }"
 COOKIE = "kept-apart"
@@ -123,6 +125,22 @@ def test_functions_are_listed(erlang, epmd):
         run = listed(started.pid, "erlang$target:lists:keysort:local-function-entry")
         assert "the functions of process" in run.stderr, run
         assert "without distribution" in run.stderr or "no epmd knows" in run.stderr, run
+
+
+def test_functions_are_watched(erlang, epmd):
+    """`pyusdt watch` brings the probes in, prints calls with results and exceptions, and takes them out."""
+    command = [sys.executable, "-m", "pydtrace.cli.commands.main", "watch", "lists:keysort/2"]
+    expected = {
+        r"keysort\(\[1,\[\{\d+,a\}\]\]\) = \[\{\d+,a\}\]  \d+ us",
+        r"keysort\(\[0,\d+\]\) raised error: function_clause  \d+ us",
+    }
+    with node(*NAMED) as started:
+        with harness.running([*command, "-p", str(started.pid)]) as watching:
+            while expected and (line := watching.stdout.readline()):
+                expected -= {each for each in expected if re.fullmatch(each, line.strip())}
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(60) == 0 and not expected, (expected, watching.stderr.read())
+        assert "pyusdt_vm" not in state(started.pid)["modules"]
 
 
 def test_options_of_the_probes(erlang, epmd):

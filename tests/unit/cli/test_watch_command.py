@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pydtrace.cli.commands import main as commands
+from pydtrace.cli.commands import watch_erlang
 from pydtrace.cli.commands.stack_options import parse_duration
+from pydtrace.cli.commands.watch_erlang import parse_watched
 from pydtrace.dlang.compile import Compiler
 from pydtrace.options import Options
 from pydtrace.watch_script import make_script, parse_function
@@ -65,6 +67,51 @@ def test_every_script_compiles(options):
     decided(make_script("python$target::f", **options))
 
 
+@pytest.mark.parametrize(
+    ("text", "module", "function", "arity"),
+    [
+        ("shop:price/2", "shop", "price", "2"),
+        ("Shop.Cart.add!/1", "Shop.Cart", "add!", "1"),
+        ("Shop.Cart:add!", "Shop.Cart", "add!", None),
+        ("shop:*/12", "shop", "*", "12"),
+        ("price/2", None, None, None),
+        ("a b:c/1", None, None, None),
+        ("shop:price/2/3", None, None, None),
+    ],
+)
+def test_functions_of_erlang(text, module, function, arity):
+    if module is None:
+        with pytest.raises(ValueError):
+            parse_watched(text)
+    else:
+        found = watch_erlang.ErlangFunction(text)
+        assert (found.module, found.function, found.arity) == (module, function, arity)
+        assert not arity or parse_watched(text) == text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"where": 'term(arg3, 1) == "tea"'},
+        {"where": 'copyinstr(arg4) == "error"', "slower": 50},
+        {"where": 'term(arg3, 1) == "tea"', "only_calls": True},
+    ],
+)
+@pytest.mark.parametrize("function", ["shop:price/2", "shop:price"])
+def test_every_script_for_erlang_compiles(function, options):
+    decided(watch_erlang.make_script(function, **options))
+
+
+def test_calls_of_erlang_are_decided_in_the_node():
+    script = watch_erlang.make_script("shop:price", 'term(arg3, 1) == "tea"', only_calls=True)
+    compiler = Compiler(Options())
+    compiler.compile_text(script)
+    assert compiler.generate_program().term_conditions == [
+        ("local-function-entry", "shop", "price", [[((1,), "==", b"tea")]])
+    ]
+
+
 def test_calls_are_decided_in_the_program():
     script = make_script("python$target::f", "local.x > 3", only_calls=True)
     assert decided(script) == ["local.x > 3"]
@@ -75,6 +122,9 @@ def test_calls_are_decided_in_the_program():
     [
         (["f"], "which process? Give -p PID or -c COMMAND"),
         (["f", "--calls", "--slower", "3ms"], "it has no --slower yet"),
+        (["m:f/1", "--calls", "--slower", "3ms"], "it has no --slower yet"),
+        (["m:f/1", "--stack"], "calls of Erlang functions have no stack"),
+        (["m:f/1", "--secrets"], "an Erlang node decides that itself"),
         (["f", "--calls", "--where", "retval"], "it has no retval yet"),
         (["f", "--slower", "3"], "'3' is not a duration: 50ms, 2s"),
         (["f g"], "'f g' is not a function"),

@@ -414,14 +414,29 @@ def trace_command(options: Namespace) -> int:
     return pydtrace.main(command)
 
 
+def is_erlang_node(pid: int | None) -> bool:
+    if pid is None:
+        return False
+    from pydtrace.attach.beam_process import is_beam
+
+    return is_beam(pid)
+
+
 def watch_command(options: Namespace) -> int:
     from pydtrace import watch_script
     from pydtrace.cli.pydtrace import main as pydtrace
 
+    from . import watch_erlang
+
+    function, make_script = options.function, watch_script.make_script
+    if watch_erlang.names_erlang(function) or is_erlang_node(options.pid):
+        function = function.removeprefix(watch_erlang.PYTHON)
+        make_script = watch_erlang.make_script
+        if options.secrets:
+            hint = "pyusdt attach --enable '#{secrets => true}' PID"
+            return _report_misuse("watch", "--secrets: an Erlang node decides that itself", hint)
     try:
-        script = watch_script.make_script(
-            options.function, options.where, options.slower, options.calls, options.stack
-        )
+        script = make_script(function, options.where, options.slower, options.calls, options.stack)
     except ValueError as error:
         return _report_misuse("watch", str(error), None)
     if options.print_script:
@@ -821,17 +836,19 @@ def _add_trace_arguments(each: ArgumentParser) -> None:
 
 
 def _add_watch_arguments(each: ArgumentParser) -> None:
-    from pydtrace.watch_script import parse_function
+    from .watch_erlang import parse_watched
 
     each.add_argument(
         "function",
         type=stack_options.argument_type(
-            parse_function, "function: shop.cart:checkout, Cart.total"
+            parse_watched, "function: shop.cart:checkout, Cart.total, shop:price/2"
         ),
-        metavar="[MODULE:]FUNCTION",
-        help="shop.cart:checkout, a method Cart.total, any *.total",
+        metavar="[MODULE:]FUNCTION[/ARITY]",
+        help="shop.cart:checkout, a method Cart.total, any *.total; of Erlang shop:price/2",
     )
-    each.add_argument("-p", "--pid", type=parse_pid, metavar="PID", help="a Python that runs")
+    each.add_argument(
+        "-p", "--pid", type=parse_pid, metavar="PID", help="a Python or an Erlang node that runs"
+    )
     each.add_argument("-c", dest="to_start", metavar="COMMAND", help="a command to start")
     each.add_argument("--where", metavar="EXPR", help="only these calls: 'local.order.total > 100'")
     each.add_argument(
