@@ -16,7 +16,8 @@
     X(connect, "connect") X(close, "close") X(port_call, "port_call") X(erlang, "erlang") X(hibernate, "hibernate") \
     X(pyusdt_tag, "pyusdt_tag") X(addr, "addr") X(port, "port") X(try_dispatch, "try_dispatch") \
     X(try_handle_call, "try_handle_call") X(telemetry, "telemetry") X(absent, "absent") X(later, "later") \
-    X(returns, "returns") X(call, "call") X(exception_from, "exception_from") X(exit, "exit") X(watch, "watch")
+    X(returns, "returns") X(call, "call") X(exception_from, "exception_from") X(exit, "exit") X(watch, "watch") \
+    X(handle_msg, "handle_msg") X(gen_call, "$gen_call") X(gen_cast, "$gen_cast")
 /* clang-format on */
 
 struct pyusdt_atoms {

@@ -93,22 +93,53 @@ static ERL_NIF_TERM find_module(ErlNifEnv *env, ERL_NIF_TERM first, unsigned *fr
 
 /* try_handle_call(Module, Message, From, State), try_handle_cast(Module, …) …; before OTP 27 also
  * try_dispatch(Module, handle_cast, Message, State). */
-static void read_handle(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now)
+static void read_try(const struct pyusdt_vm_call *call, const ERL_NIF_TERM *mfa,
+                     const ERL_NIF_TERM *arguments, struct pyusdt_vm_open_call *now)
 {
     static const char prefix[] = "try_";
-    ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
-    const ERL_NIF_TERM *mfa = pyusdt_vm_read_arguments(call, arguments);
     char name[PYUSDT_VM_NAME];
     unsigned from;
 
-    if (!mfa)
-        return;
     pyusdt_vm_write_name(mfa[1] == pyusdt_atoms.try_dispatch ? arguments[1] : mfa[1], name);
     enif_snprintf(now->function, sizeof now->function, "%s",
                   strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name);
     pyusdt_vm_write_name(find_module(call->env, arguments[0], &from), now->subject);
     if (mfa[1] == pyusdt_atoms.try_handle_call)
         read_caller(call, arguments[from], now);
+}
+
+/* RabbitMQ's gen_server2: handle_msg(Message, {gs2_state, Parent, Name, State, Module, …}) */
+static void read_message(const struct pyusdt_vm_call *call, const ERL_NIF_TERM *arguments,
+                         struct pyusdt_vm_open_call *now)
+{
+    const ERL_NIF_TERM *parts;
+    const char *function = "handle_info";
+    unsigned from;
+    int n;
+
+    if (enif_get_tuple(call->env, arguments[0], &n, &parts)) {
+        if (n == 3 && parts[0] == pyusdt_atoms.gen_call) {
+            function = "handle_call";
+            read_caller(call, parts[1], now);
+        } else if (n == 2 && parts[0] == pyusdt_atoms.gen_cast) {
+            function = "handle_cast";
+        }
+    }
+    enif_snprintf(now->function, sizeof now->function, "%s", function);
+    pyusdt_vm_write_name(find_module(call->env, arguments[1], &from), now->subject);
+}
+
+static void read_handle(const struct pyusdt_vm_call *call, struct pyusdt_vm_open_call *now)
+{
+    ERL_NIF_TERM arguments[PYUSDT_VM_ARGUMENTS];
+    const ERL_NIF_TERM *mfa = pyusdt_vm_read_arguments(call, arguments);
+
+    if (!mfa)
+        return;
+    if (mfa[1] == pyusdt_atoms.handle_msg)
+        read_message(call, arguments, now);
+    else
+        read_try(call, mfa, arguments, now);
 }
 
 /* ---- the kinds ---- */

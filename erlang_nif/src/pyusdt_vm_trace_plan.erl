@@ -234,8 +234,8 @@ call_patterns() ->
     Handles = ['gen_server-handle-entry', 'gen_server-handle-return'],
     [{ets, ['ets-entry'], ['ets-return'], fun table_functions/0},
      {inet, ['inet-entry'], ['inet-return'], fun socket_functions/0},
-     {server_call, ['gen_server-call-entry'], ['gen_server-call-return' | Handles], fun() -> [{gen_server, call, 2}, {gen_server, call, 3}] end},
-     {server_cast, ['gen_server-cast'], [], fun() -> [{gen_server, cast, 2}] end},
+     {server_call, ['gen_server-call-entry'], ['gen_server-call-return' | Handles], fun calling_functions/0},
+     {server_cast, ['gen_server-cast'], [], fun casting_functions/0},
      {handle, ['gen_server-handle-entry'], ['gen_server-handle-return'], fun handler_functions/0},
      {supervisor, ['supervisor-restart'], [], fun() -> [{supervisor, restart, 2}] end},
      {code, ['code-load'], [], fun() -> [{erlang, prepare_loading, 2}] end}].
@@ -245,6 +245,7 @@ is_there({Module, Name, Arity}) ->
 
 %% When OTP's connect/4 calls itself, the inner call has no port.
 match_specification({prim_inet, connect, 4}, Return) -> [{['_', '_', '$1', '_'], [{'>', '$1', 0}], [{exception_trace} || Return]}];
+match_specification({gen_server2, handle_msg, 2}, _) -> true; % it ends by the server's loop, and never returns
 match_specification(_, true) -> [{'_', [], [{exception_trace}]}];
 match_specification(_, false) -> true.
 
@@ -257,10 +258,19 @@ socket_functions() ->
         ++ [{prim_socket, Name, Arity} || {Name, Arity} <- [{nif_connect, 3}, {nif_accept, 2}, {nif_send, 4}, {nif_sendv, 3},
                                                             {nif_sendto, 5}, {nif_recv, 4}, {nif_recvfrom, 4}]].
 
+%% Of OTP, Elixir (also for Agent and DynamicSupervisor) and RabbitMQ. Functions that these functions call are left out.
+calling_functions() ->
+    [{gen_server, call, 2}, {gen_server, call, 3}, {gen_statem, call, 3}, {'Elixir.GenServer', call, 3}, {gen_server2, call, 2},
+     {gen_server2, call, 3}].
+
+casting_functions() ->
+    [{Module, cast, 2} || Module <- [gen_server, gen_statem, 'Elixir.GenServer', gen_server2]].
+
 %% OTP 25 has try_dispatch/4 for messages that are no calls.
 handler_functions() ->
     [{gen_server, Name, Arity} || {Name, Arity} <- [{try_handle_call, 4}, {try_handle_cast, 3}, {try_handle_info, 3},
-                                                    {try_handle_continue, 3}, {try_dispatch, 4}]].
+                                                    {try_handle_continue, 3}, {try_dispatch, 4}]]
+        ++ [{gen_server2, handle_msg, 2}].
 
 wanted_of(Probes, Probe, Candidates, Modules) ->
     case lists:member(Probe, Probes) of

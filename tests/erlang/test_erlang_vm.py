@@ -748,3 +748,53 @@ def test_options_that_can_not_be(erlang):
         run.stdout
         == "[{error,{badarg,[rate]}},{error,{badarg,[modules]}},{error,{badarg,[]}},{error,{badarg,[functions]}}]"
     ), run
+
+
+# ---- servers of Elixir and RabbitMQ ----
+
+SERVERS = """erlang*:::gen_server-call-entry, erlang*:::gen_server-cast { @[probename, copyinstr(arg1), copyinstr(arg2)] = count(); }
+             erlang*:::gen_server-call-return /arg3 > 0/ { @[probename, copyinstr(arg1), copyinstr(arg2)] = count(); }
+             erlang*:::gen_server-handle-entry { @[probename, copyinstr(arg1), copyinstr(arg2)] = count(); }
+             erlang*:::gen_server-handle-entry /arg4 > 0/ { @waited[copyinstr(arg2)] = count(); }"""
+
+
+def servers_of(run) -> set[tuple[str, ...]]:
+    return {tuple(line.split()) for line in lines(run) if line.startswith(" ")}
+
+
+def test_elixirs_servers(erlang, trace):
+    if harness.tools("elixir"):
+        pytest.skip("no elixir")
+    program = f"{harness.ROOT}/tests/erlang/programs/genservers.exs"
+    run = trace(SERVERS, ["elixir", "-pa", erlang.ebin, program], timeout=120)
+    clerk, count, rooms = (f"'Elixir.Shop.{name}'" for name in ("Clerk", "Count", "Rooms"))
+    call, back = "gen_server-call-entry", "gen_server-call-return"
+    assert {
+        *((probe, "GenServer.call/3", name, "20") for probe in (call, back) for name in (clerk, count, rooms)),
+        ("gen_server-cast", "GenServer.cast/2", clerk, "20"),
+        ("gen_server-handle-entry", "handle_call", "Shop.Clerk", "20"),
+        ("gen_server-handle-entry", "handle_cast", "Shop.Clerk", "20"),
+        ("gen_server-handle-entry", "handle_call", "Agent.Server", "20"),
+        ("Shop.Clerk", "20"), ("Agent.Server", "20"), ("DynamicSupervisor", "20"),
+    } <= servers_of(run), run  # fmt: skip
+
+
+def test_servers_of_rabbitmq_and_state_machines(erlang, trace):
+    found = glob.glob("/usr/lib/rabbitmq/lib/*/plugins/rabbit_common-*/ebin")
+    if not found:
+        pytest.skip("no rabbitmq-server, whose gen_server2 this is")
+    run = trace(SERVERS, erlang.node("serves", 20, options=("-pa", found[0]), module="served2"))
+    servers = servers_of(run)
+    assert {
+        ("gen_server-call-entry", "gen_server2:call/2", "store", "20"),
+        ("gen_server-call-return", "gen_server2:call/2", "store", "20"),
+        ("gen_server-cast", "gen_server2:cast/2", "store", "20"),
+        ("gen_server-call-entry", "gen_statem:call/3", "door", "20"),
+        ("gen_server-call-return", "gen_statem:call/3", "door", "20"),
+        ("gen_server-cast", "gen_statem:cast/2", "door", "20"),
+        ("gen_server-handle-entry", "handle_call", "served2", "40"),
+        ("gen_server-handle-entry", "handle_cast", "served2", "20"),
+        ("gen_server-handle-entry", "handle_info", "served2", "20"),
+        ("served2", "40"),
+    } <= servers, servers
+    assert sum(row[1] == "gen_statem:call/3" for row in servers) == 4, servers

@@ -149,6 +149,7 @@ PYTHON = {
     ),
     "pydtrace.select_engine": (
         "pydtrace._tracer",
+        "pydtrace.attach",
         "pydtrace.engine",
         "pydtrace.hosts",
         "pydtrace.program",

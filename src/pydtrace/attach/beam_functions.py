@@ -12,8 +12,13 @@ from .refusal import NotAttached
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Protocol
 
-    from pydtrace.engine import ProbeDesc
+    class ProbeDesc(Protocol):
+        provider: str
+        module: str
+        function: str
+        name: str
 
     Probe = tuple[str, str, str, str]
 
