@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "atoms.h"
+#include "secret_names.h"
 #include "app_providers.h"
 #include "pyusdt.h"
 #include "erlang_stack.h"
@@ -248,6 +249,7 @@ static ErlNifFunc functions[] = {
     {"vm_conditions", 0, pyusdt_nif_vm_conditions, 0},
     {"vm_sessions", 3, pyusdt_nif_vm_sessions, 0},
     {"vm_is_matched", 2, pyusdt_nif_vm_is_matched, 0},
+    {"secret_record", 3, pyusdt_nif_secret_record, 0},
     {"is_secret", 1, pyusdt_nif_is_secret, 0},
     {"vm_unmatched", 2, pyusdt_nif_vm_unmatched, ERL_NIF_DIRTY_JOB_CPU_BOUND},
     {"vm_watch", 1, pyusdt_nif_vm_watch, ERL_NIF_DIRTY_JOB_IO_BOUND},

@@ -1,6 +1,8 @@
 /* Names of secrets (see secret_names.h). */
+#include "atoms.h"
 #include "secret_names.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -198,4 +200,64 @@ bool pyusdt_is_secret_key(ErlNifEnv *env, ERL_NIF_TERM key)
         return false;
     size = enif_get_string(env, key, name, sizeof name, ERL_NIF_LATIN1);
     return size > 1 && pyusdt_is_secret_name(name, (size_t)size - 1);
+}
+
+/* ---- records ---- */
+
+#define RECORDS 512u /* slots; at most half of them are used */
+#define ELEMENTS 64u /* of a record, that can be secrets */
+
+/* Written by one process, and never changed behind that. */
+static struct {
+    _Atomic ERL_NIF_TERM name; /* 0: free */
+    int size;
+    uint64_t elements;
+} records[RECORDS];
+static unsigned records_used;
+
+static unsigned find_slot(ERL_NIF_TERM name, int size)
+{
+    unsigned at = (unsigned)(name / 64 * 31 + (unsigned)size) % RECORDS;
+
+    for (;; at = (at + 1) % RECORDS) {
+        ERL_NIF_TERM there = atomic_load_explicit(&records[at].name, memory_order_acquire);
+        if (there == 0 || (there == name && records[at].size == size))
+            return at;
+    }
+}
+
+uint64_t pyusdt_secret_elements(ERL_NIF_TERM name, int size)
+{
+    unsigned at = find_slot(name, size);
+
+    if (atomic_load_explicit(&records[at].name, memory_order_acquire) == 0)
+        return 0;
+    return __atomic_load_n(&records[at].elements, __ATOMIC_RELAXED);
+}
+
+ERL_NIF_TERM pyusdt_nif_secret_record(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[])
+{
+    ERL_NIF_TERM head, list = argv[2];
+    uint64_t elements = 0;
+    unsigned at, position;
+    int size;
+
+    (void)argc;
+    if (!enif_is_atom(env, argv[0]) || !enif_get_int(env, argv[1], &size))
+        return enif_make_badarg(env);
+    while (enif_get_list_cell(env, list, &head, &list))
+        if (enif_get_uint(env, head, &position) && position > 0 && position <= ELEMENTS)
+            elements |= UINT64_C(1) << (position - 1);
+    at = find_slot(argv[0], size);
+    if (atomic_load(&records[at].name) != 0) { /* another module's record of that name */
+        __atomic_fetch_or(&records[at].elements, elements, __ATOMIC_RELAXED);
+        return pyusdt_atoms.yes;
+    }
+    if (records_used == RECORDS / 2)
+        return pyusdt_atoms.no;
+    records_used++;
+    records[at].size = size;
+    records[at].elements = elements;
+    atomic_store_explicit(&records[at].name, argv[0], memory_order_release);
+    return pyusdt_atoms.yes;
 }

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "atoms.h"
 #include "secret_names.h"
 #include "shared/term_format.h"
 
@@ -222,11 +223,14 @@ static void add_list(struct builder *b, ERL_NIF_TERM list, unsigned depth)
     }
 }
 
-/* A pair is a key and its value. */
+/* A pair is a key and its value. secrets: bits of a record's elements. */
 static void add_element(struct builder *b, const ERL_NIF_TERM *elements, int n, int i,
-                        unsigned depth)
+                        uint64_t secrets, unsigned depth)
 {
-    if (n == 2 && i == 1)
+    if (i < 64 && (secrets >> i & 1) != 0 &&
+        !enif_is_identical(elements[i], pyusdt_atoms.undefined))
+        add_redacted(b);
+    else if (n == 2 && i == 1)
         add_value(b, elements[0], elements[1], depth);
     else
         add_term(b, elements[i], depth);
@@ -235,13 +239,16 @@ static void add_element(struct builder *b, const ERL_NIF_TERM *elements, int n, 
 static void add_tuple(struct builder *b, ERL_NIF_TERM term, unsigned depth)
 {
     const ERL_NIF_TERM *elements;
+    uint64_t secrets = 0;
     int n;
 
     enif_get_tuple(b->env, term, &n, &elements);
+    if (b->redacts && n > 1 && enif_is_atom(b->env, elements[0]))
+        secrets = pyusdt_secret_elements(elements[0], n);
     if (n <= UINT8_MAX ? put_tag(b, TERM_TUPLE, (uint32_t)n, 1)
                        : put_tag(b, TERM_LARGE_TUPLE, (uint32_t)n, 4))
         for (int i = 0; i < n && !b->full; i++)
-            add_element(b, elements, n, i, depth);
+            add_element(b, elements, n, i, secrets, depth);
 }
 
 static void add_map(struct builder *b, ERL_NIF_TERM term, unsigned depth)

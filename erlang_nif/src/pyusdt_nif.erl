@@ -6,7 +6,7 @@
 
 -export([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1]).
 -export([check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/2]).
--export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1, vm_conditions/0, vm_sessions/3, vm_is_matched/2, is_secret/1,
+-export([vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1, vm_conditions/0, vm_sessions/3, vm_is_matched/2, is_secret/1, secret_record/3,
          vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 -export([library_path/1, log_missing_library/2]).
 
@@ -15,7 +15,7 @@
 -on_load(on_load/0).
 -nifs([available/0, usdt/0, enabled/0, enabled/1, wants_stack/0, wants_stack/1, fire/2, fire/3, user_trace_i4s4/9, user_trace_s1/1,
        check_provider/1, define_probe/3, fire_probe/2, probe_enabled/1, telemetry_probe/2,
-       vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1, vm_conditions/0, vm_sessions/3, vm_is_matched/2, is_secret/1,
+       vm_define/1, vm_wanted/0, vm_check_sessions/0, vm_any_module/1, vm_functions/3, vm_unmatched/2, vm_watch/1, vm_conditions/0, vm_sessions/3, vm_is_matched/2, is_secret/1, secret_record/3,
        vm_set_controller/1, vm_read_overrun/0, vm_begin/3, vm_deep_processes/0, vm_watch_begin/4, vm_watch_end/0, vm_watch_seen/0, vm_remark/4, vm_port/3, vm_peer/3, vm_blocked/4, vm_fire/2, enabled/3, trace/5]).
 
 -type answer() :: true | false | error | badarg.
@@ -136,6 +136,11 @@ vm_sessions(_Probe, _Module, _Function) ->
 -spec vm_is_matched(Pattern :: binary(), atom()) -> boolean().
 vm_is_matched(_Pattern, _Name) ->
     answer_without_library(true).
+
+%% @doc These elements of a record are secrets; false: too many records have some.
+-spec secret_record(atom(), Size :: pos_integer(), Positions :: [pos_integer()]) -> boolean().
+secret_record(_Name, _Size, _Positions) ->
+    answer_without_library(false).
 
 %% @doc Whether a key names a secret.
 -spec is_secret(term()) -> boolean().

@@ -115,7 +115,8 @@ value(Value, [N | Path], Condition) when is_integer(N) ->
     Least = max(N, 3),
     case value({element, N, Value}, Path, Condition) of
         true -> true;
-        Guard -> any_of([{'not', {is_tuple, Value}}, {'<', {size, Value}, Least}, Guard])
+        Guard -> any_of([{'not', {is_tuple, Value}}, {'<', {size, Value}, Least}, Guard
+                         | [{'=:=', {element, 1, Value}, {const, Name}} || Name <- pyusdt_vm_records:names_with(N)]])
     end;
 value(Value, [Key | Path], Condition) ->
     case spellings(Key) of

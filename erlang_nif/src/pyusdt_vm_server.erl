@@ -202,6 +202,7 @@ set_plan(Wanted, Tokens, #state{changes = Changes, code = Code, ended = Ended, p
 set_plan(Wanted, Tokens, #state{options = Options, armed = Before, changes = Changes, code = Code, ended = Ended} = State) ->
     {Plan, Of_loops} = pyusdt_vm_trace_plan:plan(Wanted, Tokens, Options, Ended),
     #{rate := Rate, depth := Depth, secrets := Secrets} = Options,
+    _ = Secrets orelse pyusdt_vm_records:learn(Plan),
     {Armed, Refusals} = go_first(fun() -> pyusdt_vm_trace_set:set_plan(Plan, {to_number(Rate), Depth, Secrets}, Before) end),
     Reported = report(Refusals ++ Of_loops ++ modules_refusal(Wanted, Options) ++ pyusdt_vm_trace_plan:unmatched(Wanted), [modules, absent, later, loops], State),
     change_monitor(Plan, Reported#state{armed = Armed, wanted = Wanted, since = armed_since(State), planned = {Wanted, Tokens, Changes, Code, Ended}}).

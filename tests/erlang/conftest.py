@@ -67,6 +67,7 @@ def erlang(tmp_path_factory) -> Erlang:
     subprocess.run(
         [
             "erlc",
+            "+debug_info",
             "-Wall",
             "-Werror",
             "-o",

@@ -20,6 +20,7 @@ erlang$target:refusing:login:function-return { printf("R %s [%s]\\n", term(arg.r
 erlang$target:refusing:fails:function-return { printf("E %s [%s]\\n", term(arg.retval), arg.exception); }
 erlang$target:erlang:phash2:bif-entry { printf("B %s\\n", term(arg.params)); }
 erlang$target:erlang:phash2:bif-return /strtoll(term(arg.retval)) > 0/ { printf("H [%s]\\n", arg.exception); }
+erlang$target:refusing:shown:local-function-entry { printf("A %s\\n", term(arg.params, 1)); }
 tick-1500ms { exit(0); }"""
 
 
@@ -37,7 +38,7 @@ def lines_of(erlang, environment: dict[str, str] | None = None) -> set[str]:
 def test_arguments_and_results(erlang):
     lines = lines_of(erlang)
     assert {
-        "TAX 1.5", "SECRET <redacted>", "R 3 []", "E badarith [error]", "H []", "B [{<<\"ann\">>,secret}]",
+        "A {account,ann,<redacted>,1,<redacted>}", "TAX 1.5", "SECRET <redacted>", "R 3 []", "E badarith [error]", "H []", "B [{<<\"ann\">>,secret}]",
     } <= lines, lines  # fmt: skip
     (params,) = [line for line in lines if line.startswith("P ")]
     hidden = re.findall(r"([\w\">< ]+?)(?: => |,)<redacted>", params)

@@ -5,6 +5,8 @@
 
 -export([shown/1, wait/1, price/1, cost/1, busy/0, loop/1, hidden/1, fails/1, login/2]).
 
+-record(account, {name, password, tax = 1, api_key :: term()}).
+
 wait([Setup]) ->
     ok = pyusdt_vm:enable(maps:merge(#{unsafe => true}, options(Setup))),
     setup(Setup),
@@ -35,6 +37,7 @@ setup("values") ->
                       _ = login(#{user => <<"ann">>, password => <<"hunter2">>, "apiKey" => 1, <<"card_number">> => 2, author => me},
                                 [{db_password, x}, {tokens, [7]}, {tax, 1.5}]),
                       _ = (catch fails(0)),
+                      _ = shown(#account{name = ann, password = "hunter2", api_key = {key, 1}}),
                       timer:sleep(10),
                       Call()
               end), ok;
