@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pydtrace.dlang import ast
 
-from .value_conditions import ALWAYS, Alternatives, PredicateReader
+from .value_conditions import ALWAYS, NUMBER, TEXT, Alternatives, PredicateReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ class TermPredicateReader(PredicateReader):
     """The subject of a condition is the path into the parameters: a tuple of numbers and texts."""
 
     def __init__(self, strsize: int) -> None:
-        super().__init__(lambda node, beside_text: None, (), strsize)
+        super().__init__(lambda node, kind: None, (), strsize)
 
-    def _find_subject(self, node: ast.Expr, beside_text: bool) -> tuple[tuple, str, bool] | None:  # type: ignore[override, type-arg]
-        is_text = True
+    def _find_subject(self, node: ast.Expr, kind: str) -> tuple[tuple, str, str] | None:  # type: ignore[override, type-arg]
+        found = TEXT
         if _is_call(node, "strtoll") and len(node.args) == 1:  # type: ignore[attr-defined]
-            node, is_text = node.args[0], False  # type: ignore[attr-defined]
+            node, found = node.args[0], NUMBER  # type: ignore[attr-defined]
         if not _is_call(node, "term") or not _is_params(node.args[0]):  # type: ignore[attr-defined]
             return None
         steps = tuple(_read_step(each) for each in node.args[1:])  # type: ignore[attr-defined]
-        return None if None in steps else (steps, "", is_text)
+        return None if None in steps or (found == TEXT) != (kind == TEXT) else (steps, "", found)
 
 
 def _is_call(node: ast.Expr, name: str) -> bool:
