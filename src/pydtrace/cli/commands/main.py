@@ -637,12 +637,12 @@ def _add_top_arguments(each: ArgumentParser) -> None:
         "--interval",
         type=_parse_interval,
         default=2.0,
-        help="seconds between two looks: 2 (0.1 to 3600)",
+        help="seconds between two tables: 2 (0.1 to 3600)",
     )
     each.add_argument(
         "--once",
         action="store_true",
-        help="one table of one interval, as where the output is no terminal",
+        help="print one table of one interval, as if the output is not a terminal",
     )
 
 
