@@ -367,6 +367,10 @@ def utf8(text, most):
     return data, truncated
 
 
+def bits_of(real):
+    return struct.unpack("=q", struct.pack("=d", real))[0]
+
+
 def wanted_of(value, result, most):
     kind = type(value)
     if value is MISSING:
@@ -390,11 +394,12 @@ def wanted_of(value, result, most):
     if issubclass_raw(kind, int):
         number = int.__int__(value)
         near = max(min(number, 2**63 - 1), -(2**63))
-        return near, float(near), b"", int(near != number)
+        shown = bits_of(float(near)) if result == DOUBLE else near
+        return shown, float(near), b"", int(near != number)
     if issubclass_raw(kind, float):
         real = float.__float__(value)
         if result == DOUBLE:
-            return 0, real, b"", 0
+            return bits_of(real), real, b"", 0
         number = int(real)
         near = max(min(number, 2**63 - 1), -(2**63))
         return near, real, b"", int(near != number)
