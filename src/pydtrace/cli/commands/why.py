@@ -194,8 +194,8 @@ def watch_requests(options: Namespace) -> Evidence:
     began, since, used = time.time(), time.monotonic(), time.process_time()
     try:
         with (
-            attached_processes([] if options.command else options.pid),
             InterruptHandler(state),
+            attached_processes([] if options.command else options.pid),
             trace(
                 SCRIPT, **target, on_record=collector.add_record, zdefs=True, strsize=512
             ) as tracing,
