@@ -89,6 +89,14 @@ class _Env(ctypes.Structure):
     ]
 
 
+class _NoSymbols:
+    """For keys that are stacks or addresses: the machine has no process to name them."""
+
+    @staticmethod
+    def format_value(data, key):
+        return b"?"
+
+
 class _FormatPlace(ctypes.Structure):
     _fields_ = [
         ("offset", ctypes.c_size_t),
@@ -275,7 +283,7 @@ class Machine:
         lib.pyusdt_text_free(ctypes.byref(text))
         found = [(a, self.items(a)) for a in self.program.aggregations]
         return out + b"\n" + consumer_aggregations.render_aggregations(
-            found, self.program.strsize
+            found, self.program.strsize, symbols=_NoSymbols()
         ), faults
 
     def drops(self):
