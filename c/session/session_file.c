@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "session/session_warnings.h"
@@ -50,14 +51,29 @@ static int claim_slot(int dir, uint32_t slot)
     return fd;
 }
 
-int pyusdt_session_dir_claim_slot(struct pyusdt_session_dir *rundir, struct pyusdt_error *error)
+static int claim_any_slot(struct pyusdt_session_dir *rundir)
 {
-    char advice[PYUSDT_ADVICE_SIZE];
     int fd = -EWOULDBLOCK;
 
     for (uint32_t slot = 0; fd == -EWOULDBLOCK && slot < PYUSDT_MAX_SESSIONS; slot++) {
         fd = claim_slot(rundir->in.dir, slot);
         rundir->header.slot = slot;
+    }
+    return fd;
+}
+
+/* Another tracer holds a free slot for a moment while it removes stale files. */
+enum { CLAIM_TRIES = 10 };
+static const struct timespec claim_pause = {.tv_nsec = 5000000};
+
+int pyusdt_session_dir_claim_slot(struct pyusdt_session_dir *rundir, struct pyusdt_error *error)
+{
+    char advice[PYUSDT_ADVICE_SIZE];
+    int fd = claim_any_slot(rundir);
+
+    for (int i = 1; fd == -EWOULDBLOCK && i < CLAIM_TRIES; i++) {
+        nanosleep(&claim_pause, NULL);
+        fd = claim_any_slot(rundir);
     }
     if (fd == -EWOULDBLOCK)
         return pyusdt_error_set(error, -EBUSY,
