@@ -231,6 +231,9 @@ class Neighbours:
         kept = self._ends.get(address, size)
         return data[:kept] + os.urandom(max(size - kept, 0))
 
+    def read_each(self, addresses, size: int) -> list[bytes]:
+        return [self.read(address, size) for address in addresses]
+
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_what_lies_behind_a_name_is_no_part_of_it(python):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pydtrace.program import d_types as t
+from pydtrace.program.program import PRINTS_VALUE
 
 from . import ast
 
@@ -97,7 +98,7 @@ def string_hint(character: ast.Expr) -> str:
 
 def warn_of_characters(node: ast.Node) -> list[str]:
     """For trace('abc'), which prints the number that the character constant is."""
-    if type(node) is not ast.Call or node.row.name != "trace":
+    if type(node) is not ast.Call or getattr(node.row, "printed_by", None) != PRINTS_VALUE:
         return []
     return [
         f"{found.loc}: a character constant is a number, here {found.value}; {string_hint(found)}"

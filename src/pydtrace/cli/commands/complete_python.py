@@ -22,7 +22,8 @@ _PLAIN = re.compile(r"[\w.]+")  # a shell interprets nothing in it
 
 class _Pattern:
     def __init__(self, module: str, function: str) -> None:
-        self.provider, self.module, self.function = "python*", module, function
+        self.provider = "python*"
+        self.module, self.function = module, function
 
 
 def find_pid(words: Sequence[str]) -> int | None:

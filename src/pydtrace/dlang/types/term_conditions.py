@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from pydtrace.dlang import ast
 
-from .value_conditions import ALWAYS, NUMBER, TEXT, Alternatives, PredicateReader
+from .value_conditions import (
+    ALWAYS,
+    NUMBER,
+    TEXT,
+    Alternatives,
+    PredicateReader,
+    matches_pattern,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +99,4 @@ class TermConditions:
 
 def _is_entry(probe: ast.ProbeDesc) -> bool:
     """Whether a description may match an entry of an Erlang function."""
-    from fnmatch import fnmatchcase  # its re takes long to import
-
-    return any(not probe.name or fnmatchcase(name, probe.name) for name in PROBES)
+    return any(not probe.name or matches_pattern(name, probe.name) for name in PROBES)

@@ -206,7 +206,7 @@ def _names(probes: list[ast.ProbeDesc]) -> set[str]:
         name
         for probe in probes
         for name in PROBES
-        if (not probe.name or _matches(name, probe.name)) and _may_be_python(probe.provider)
+        if (not probe.name or matches_pattern(name, probe.name)) and _may_be_python(probe.provider)
     }
 
 
@@ -214,7 +214,9 @@ def _may_be_python(provider: str) -> bool:
     return not provider or any(each in provider for each in "*?[$") or provider.startswith("python")
 
 
-def _matches(name: str, pattern: str) -> bool:
+def matches_pattern(name: str, pattern: str) -> bool:
+    if not any(each in pattern for each in "*?["):
+        return name == pattern
     from fnmatch import fnmatchcase  # its re takes long to import
 
     return fnmatchcase(name, pattern)
