@@ -24,7 +24,8 @@ learn_module(Module) ->
     _ = put({?MODULE, Module}, Records),
     lists:foreach(fun({Name, Size, Positions}) -> pyusdt_nif:secret_record(Name, Size, Positions) end, Records).
 
-%% The forms of a module are large, so another process reads them.
+%% The forms of a module are large, so another process reads them; it ends by exit/1.
+-dialyzer({nowarn_function, read_records/1}).
 read_records(File) when is_list(File) ->
     {Pid, Monitor} = spawn_monitor(fun() -> exit({records, find_records(File)}) end),
     receive {'DOWN', Monitor, process, Pid, Reason} ->

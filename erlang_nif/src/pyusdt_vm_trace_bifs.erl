@@ -13,7 +13,7 @@
 -define(TRACER, pyusdt_nif).
 
 %% OTP 25's own type of trace_info/2 has no {tracer, {Module, State}} and {meta, {Module, State}}, which it answers.
--dialyzer({no_match, [set_flags/2, report_skipped/0, is_ours/1, is_pattern_there/2, trace_scope/1, is_cleared_by/3]}).
+-dialyzer({no_match, [set_flags/2, report_skipped/0, is_ours/1, is_pattern_there/2, trace_scope/1, is_cleared_by/3, is_free/2]}).
 
 -spec change(pyusdt_vm_trace_plan:plan(), pyusdt_vm_trace_plan:plan(), ours()) -> {ours(), [pyusdt_vm_refusals:refusal()]}.
 change(#{flags := Before}, #{flags := Flags, patterns := Patterns}, Ours) ->

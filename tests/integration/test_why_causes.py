@@ -227,6 +227,7 @@ def test_a_quota_that_is_used_up_is_named(surroundings):
     assert found["quiet"] == named, run.stdout
 
 
+@pytest.mark.long  # which causes are hidden depends on the machine's speed: CI missed three of six once
 def test_planted_causes_in_tasks_are_named(surroundings):
     """A Celery worker that runs is attached to, with its children."""
     causes = ["slow_sql", "many_queries", "held_lock", "collection", "slow_service", "cold_cache"]
