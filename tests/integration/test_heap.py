@@ -195,3 +195,32 @@ def test_two_at_once_and_a_killed_one():
             time.sleep(0.5)
         run = pyusdt("heap", "-d", "1", "--every", 20_000, pid)
         assert run.status == 0 and "closure" in run.stdout, run
+
+
+INTERPRETERS = """
+import {module} as interpreters
+from pyusdt import _core
+one = interpreters.create()
+try:
+    _core.heap_start(None, 10_000, 60.0)
+except RuntimeError as error:
+    print(error)
+interpreters.destroy(one)
+_core.heap_start(None, 10_000, 60.0)
+one = interpreters.create()  # from here on the hooks stay
+_core.heap_stop(None)
+interpreters.destroy(one)
+print("end", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "module"), [("3.12", "_xxsubinterpreters"), ("3.13", "_interpreters")]
+)
+def test_beside_other_interpreters(other_core, version, module):
+    """They may have locks of their own: the allocators are changed only while there are none."""
+    command = [other_core(version), "-c", INTERPRETERS.format(module=module)]
+    environment = {**os.environ, "PYTHONPATH": python_builds.ROOM}
+    done = harness.run(command, env=environment)
+    said = "there are sub-interpreters, which may allocate while the allocators change"
+    assert (done.status, done.stdout, done.stderr) == (0, f"{said}\nend\n", ""), done

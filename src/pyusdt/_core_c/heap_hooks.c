@@ -17,6 +17,7 @@ static PyMemAllocatorEx before[DOMAINS]; /* what the hooks call */
 static struct pyusdt_heap *heap;         /* the hooks are never set without it */
 static int64_t left = INT64_MAX;         /* bytes until the next sample; so many: it is off */
 static uint64_t random_state;
+static int is_releasing; /* code objects, one after the other */
 
 static int is_on(void)
 {
@@ -185,9 +186,21 @@ static void set_hooks(void)
     }
 }
 
-/* Hooks that another tool's hooks call stay, and do nothing more. */
+/* Another interpreter may have a lock of its own: its threads allocate while the allocators change. */
+static int has_other_interpreters(void)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    return PyInterpreterState_Head() != PyInterpreterState_Main();
+#else
+    return 0;
+#endif
+}
+
+/* Hooks that another tool's hooks or another interpreter may call stay, and do nothing more. */
 static void remove_hooks(void)
 {
+    if (has_other_interpreters())
+        return;
     for (int i = 0; i < DOMAINS; i++) {
         PyMemAllocatorEx now;
 
@@ -206,10 +219,12 @@ static void turn_off(void)
     remove_hooks();
 }
 
+/* A release may run code of the program, which lets other threads run: none begins meanwhile. */
 static void release_codes(void)
 {
     uint64_t at = 1, end = heap->nwords;
 
+    is_releasing = 1;
     while (at < end) {
         uint64_t n = heap->words[at + 1] & 0xffffffff;
 
@@ -218,6 +233,7 @@ static void release_codes(void)
         at += 2 + 2 * n;
     }
     pyusdt_heap_clear(heap);
+    is_releasing = 0;
 }
 
 /* ---- the module's functions: the first argument is a tracer's report function ---- */
@@ -232,8 +248,10 @@ static const char *find_reason(void)
 {
     struct pyusdt_heap_frame frame;
 
-    if (pyusdt_heap_is_on())
+    if (pyusdt_heap_is_on() || is_releasing)
         return "another pyusdt samples the heap of this process";
+    if (has_other_interpreters())
+        return "there are sub-interpreters, which may allocate while the allocators change";
     return pyusdt_python_frames(&frame, 1, NULL) < 0
                ? "the frames of this interpreter cannot be read"
                : NULL;
@@ -307,7 +325,7 @@ static PyObject *heap_keep(PyObject *Py_UNUSED(module), PyObject *given)
 
 static PyObject *heap_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(report))
 {
-    if (heap != NULL) {
+    if (heap != NULL && !is_releasing) {
         if (is_on())
             turn_off();
         release_codes();

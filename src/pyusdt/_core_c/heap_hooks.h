@@ -6,7 +6,8 @@
  *   blocks from before and after pass through unharmed.
  * - The hooks of other tools stay. If a tool has been set after these, they stay as a pass-through.
  * - It ends by itself `seconds` after the last heap_keep(): a tracer may be killed.
- * - Builds without the lock are refused. Threads of other interpreters are not sampled.
+ * - Builds without the lock are refused. Threads of other interpreters are not sampled,
+ *   and where these may have locks of their own (3.12), it does not begin beside one.
  */
 #ifndef PYUSDT_CORE_HEAP_HOOKS_H
 #define PYUSDT_CORE_HEAP_HOOKS_H
