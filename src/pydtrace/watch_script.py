@@ -75,6 +75,17 @@ def parse_function(text: str) -> str:
     return f"python$target:{module}:{function}"
 
 
+def reads_result(
+    where: str | None, results: re.Pattern[str], slower: int, only_calls: bool
+) -> bool:
+    """Whether a condition needs what a call returns; results: what such a condition has.  Raises ValueError: --calls prints before."""
+    found = results.search(where or "")
+    if only_calls and (found or slower):
+        what = "--slower" if slower else found and found[0]
+        raise ValueError(f"--calls prints a function when it is called: it has no {what} yet")
+    return found is not None
+
+
 def make_script(
     function: str,
     where: str | None = None,
@@ -83,10 +94,7 @@ def make_script(
     with_stack: bool = False,
 ) -> str:
     """function: as parse_function() has it; where: an expression of D; slower: nanoseconds.  Raises ValueError."""
-    at_return = bool(where and _RESULTS.search(where))
-    if only_calls and (at_return or slower):
-        what = "--slower" if slower else _RESULTS.search(where or "")[0]  # type: ignore[index]
-        raise ValueError(f"--calls prints a function when it is called: it has no {what} yet")
+    at_return = reads_result(where, _RESULTS, slower, only_calls)
     text = _CALLS if only_calls else _TIMED
     return text.format(
         probe=function,

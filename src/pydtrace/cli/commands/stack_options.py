@@ -218,13 +218,21 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
         "--folded", action="store_true", help="print folded stacks instead of the table"
     )
     parser.add_argument("--speedscope", metavar="FILE", help="write a file for speedscope")
-    parser.add_argument("--pprof", metavar="FILE", help="write a file for go tool pprof, Parca …")
-    parser.add_argument("--flamegraph", metavar="FILE", help="write a flame graph: a page (HTML)")
+    _add_file_options(parser)
     parser.add_argument(
         "--mine",
         action="store_true",
         help="fold the frames of installed packages and of the standard library",
     )
+    _add_paths_option(parser)
+
+
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pprof", metavar="FILE", help="write a file for go tool pprof, Parca …")
+    parser.add_argument("--flamegraph", metavar="FILE", help="write a flame graph: a page (HTML)")
+
+
+def _add_paths_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paths", action="store_true", help="whole paths in the table, not short ones"
     )
@@ -256,11 +264,8 @@ def add_heap_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folded", action="store_true", help="print folded stacks with bytes instead of the table"
     )
-    parser.add_argument("--pprof", metavar="FILE", help="write a file for go tool pprof, Parca …")
-    parser.add_argument("--flamegraph", metavar="FILE", help="write a flame graph: a page (HTML)")
-    parser.add_argument(
-        "--paths", action="store_true", help="whole paths in the table, not short ones"
-    )
+    _add_file_options(parser)
+    _add_paths_option(parser)
 
 
 def separated_labels(options: argparse.Namespace) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pydtrace.watch_script import parse_function
+from pydtrace.watch_script import parse_function, reads_result
 
 PYTHON = "python$target:"
 STRSIZE = 1000  # of a whole value, at most
@@ -102,12 +102,9 @@ def make_script(
 ) -> str:
     """As watch_script.make_script().  Raises ValueError."""
     watched = ErlangFunction(function)
-    at_return = bool(where and _RESULTS.search(where))
     if with_stack:
         raise ValueError("--stack: calls of Erlang functions have no stack")
-    if only_calls and (at_return or slower):
-        what = "--slower" if slower else _RESULTS.search(where or "")[0]  # type: ignore[index]
-        raise ValueError(f"--calls prints a function when it is called: it has no {what} yet")
+    at_return = reads_result(where, _RESULTS, slower, only_calls)
     arity = watched.predicates()
     entry = [*arity, *([f"({where})"] if where and not at_return else [])]
     return (_CALLS if only_calls else _TIMED).format(
