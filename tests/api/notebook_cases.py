@@ -12,6 +12,7 @@ import pytest
 
 import pyusdt
 from pyusdt import vm
+from pyusdt._core import vm_apply_demand
 
 SCRIPT = """pyusdt*:::user_trace-i4s4 { printf("route=%s us=%d", copyinstr(arg6), arg2); @n[copyinstr(arg6)] = count();
     @lat[copyinstr(arg6), pid] = quantize(arg2); @fine[copyinstr(arg6)] = percentiles(arg2); @mean = avg(arg2); }"""
@@ -199,6 +200,22 @@ def test_the_calls_of_a_cell(capsys):
     assert shell.variables == {"kept": kept} and not vm.is_enabled()
     run("watch price --where 'local.factor == 3' --calls", CALLS)
     assert capsys.readouterr().out == "price(goods=2, factor=3)\n"
+
+
+def test_a_provider_that_was_switched_off_stays_off(capsys):
+    """For trace() of this process, and after a cell that has needed it."""
+    shell, _ = load_magic()
+    vm.enable(sites=False)
+    vm.disable()
+    try:
+        with pyusdt.trace("python$target:::function-entry { @ = count(); }", pid=os.getpid()) as t:
+            exec(CALLS, {"__name__": "__main__"})  # noqa: S102 - a cell of the test
+            t.flush()
+        assert not t.aggregations[""]
+        shell.magics["line_cell", "pyusdt"]("watch price", CALLS)
+        assert capsys.readouterr().out.count("price(") == 2 and not vm_apply_demand()
+    finally:
+        vm.withdraw()
 
 
 @pytest.mark.parametrize(

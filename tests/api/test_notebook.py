@@ -34,4 +34,4 @@ def test_notebooks():
         check=False,
         env={**os.environ, "PYTHONPATH": folder},
     )
-    assert done.returncode == 0 and "19 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "20 passed" in done.stdout, done.stdout + done.stderr

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydtrace.watch_script import format_call, make_script, parse_function
 from pyusdt import vm
+from pyusdt._core import vm_apply_demand
 
 from .tracing import Tracing, trace
 
@@ -139,13 +140,15 @@ def _print_calls(traced: Tracing, seconds: float) -> None:
 @contextmanager
 def _enabled_provider() -> Iterator[None]:
     """The provider python in this kernel, for so long."""
-    was_enabled = vm.is_enabled()
+    was_known, was_on = vm.is_enabled(), vm_apply_demand()
     vm.enable(sites=False)
     try:
         yield
     finally:
-        if not was_enabled:
+        if not was_known:
             vm.withdraw()
+        elif not was_on:
+            vm.disable()
 
 
 def _keep_result(shell: Any, variable: str | None, traced: Tracing) -> None:

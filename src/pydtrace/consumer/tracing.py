@@ -36,8 +36,7 @@ from pydtrace.program.builtin_probe_args import USER_TRACE_NAMES
 from pydtrace.results.aggregations import Aggregation
 from pydtrace.results.records import record_layout
 from pydtrace.unpatched_threads import is_patched
-from pyusdt import vm
-from pyusdt._core import publish_forked
+from pyusdt._core import publish_forked, vm_apply_demand
 
 from . import watch_clauses
 from .record_queue import DriverThread, RecordQueue
@@ -399,8 +398,7 @@ class Tracing(Block):
         queue.listener = self._listener
         self._pump = DriverThread(self._make_driver, self._open_driver, queue)
         self._pump.open_and_begin()
-        if vm.is_enabled():
-            vm.enable()  # the next call in this process is traced, if the script is about it
+        vm_apply_demand()  # the next call in this process is traced, if the script is about it
 
     def _leave(self, exception: object) -> None:
         pump = self._pump

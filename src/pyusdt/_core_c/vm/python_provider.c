@@ -685,6 +685,22 @@ static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
+/* On the caller's thread, for one that has begun to trace its own process. Not if the watcher does
+ * not answer: a debugger may hold it. */
+static PyObject *vm_apply_demand(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    int is_locked = lock_gil_mutex(GIL_MUTEX_MS);
+
+    PyEval_RestoreThread(thread);
+    if (is_locked) {
+        if (enabled)
+            apply_demand(read_wanted(), read_attached());
+        pthread_mutex_unlock(&gil_mutex);
+    }
+    return PyBool_FromLong(enabled);
+}
+
 static PyObject *vm_is_first(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     static int was_asked;
@@ -744,6 +760,9 @@ static PyMethodDef callables[] = {
      "vm_resume()\n--\n\nStarts the watcher's thread again, soon."},
     {"vm_stop", vm_stop, METH_NOARGS,
      "vm_stop()\n--\n\nWatches nothing, and sets nothing in the interpreter."},
+    {"vm_apply_demand", vm_apply_demand, METH_NOARGS,
+     "vm_apply_demand()\n--\n\n"
+     "If the provider is on: sessions that trace this process see the next call. Returns whether it is on."},
     {"vm_is_first", vm_is_first, METH_NOARGS,
      "vm_is_first()\n--\n\nWhether this is the first call in this process."},
     {"vm_sessions", vm_sessions, METH_NOARGS,
