@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FORM = "pyusdt why 1"
 MOST_BYTES = 256 << 20
+_GREATEST = (1 << 63) - 1  # of integers
+_LATEST = 1e11  # seconds since 1970
 _SPAN = (str, str, str, int, int)
 _REQUEST = (int, str, str, str, str, int, int, int, int)
 _ACTIVITY = (str, str, str)
@@ -92,7 +94,7 @@ def read_evidence(path: str) -> Evidence:
         raise EvidenceError(f"{path}: is no file of `pyusdt why --save`, or of another version")
     try:
         return _build(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise EvidenceError(f"{path}: has wrong values ({type(error).__name__}: {error})") from None
 
 
@@ -101,10 +103,10 @@ def _build(document: dict[str, Any]) -> Evidence:
     facts = RunFacts(
         str(given["host"]),
         str(given["command"]),
-        float(given["began"]),
-        float(given["duration"]),
+        _seconds(given["began"]),
+        _seconds(given["duration"]),
         str(given["folder"]),
-        int(given["lost"]),
+        _count(given["lost"]),
     )
     log, samples = RequestLog(), SampledCode()
     for name, route in document["routes"].items():
@@ -131,10 +133,18 @@ def _build_request(given: dict[str, Any], samples: SampledCode) -> tuple[Request
 def _check(values: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     if not isinstance(values, list) or list(map(type, values)) != list(kinds):
         raise TypeError(f"{str(values)[:60]} is not {', '.join(kind.__name__ for kind in kinds)}")
+    if any(type(each) is int and abs(each) > _GREATEST for each in values):
+        raise ValueError(f"{str(values)[:60]} has a number that is too large")
     return tuple(values)
 
 
 def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value <= _GREATEST:
         raise TypeError(f"{str(value)[:60]} is no count")
     return value
+
+
+def _seconds(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= _LATEST:
+        raise TypeError(f"{str(value)[:60]} is no time")
+    return float(value)

@@ -91,6 +91,11 @@ def test_a_file_gives_the_same_report(evidence, tmp_path):
         lambda document: document["routes"][ROUTE]["requests"][0].update(samples=[["code", "f"]]),
         lambda document: document["routes"][ROUTE].update(count=-1),
         lambda document: document.update(holders=[["lock", "f", "line", {"x": True}]]),
+        lambda document: document["facts"].update(lost=float("inf")),
+        lambda document: document["facts"].update(began=float("nan")),
+        lambda document: document["facts"].update(duration=10**400),
+        lambda document: document["routes"][ROUTE]["requests"][0].update(samples=[["a", "b", "c"]]),
+        lambda document: document["routes"][ROUTE]["requests"][0]["request"].__setitem__(5, 10**30),
     ],
 )
 def test_wrong_values_are_an_error(evidence, tmp_path, change):
