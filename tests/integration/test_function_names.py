@@ -11,6 +11,7 @@ import pytest
 
 from pydtrace.cli.commands import complete
 from pydtrace.cli.commands.main import COMMANDS
+from pydtrace.remote_python import module_functions
 from tests.support import harness
 
 pytestmark = pytest.mark.own_processes
@@ -155,3 +156,13 @@ def test_completion(pid):
         f"{CHECKOUT} /local.cart",
         f"{CHECKOUT} /local.captured",
     ]
+
+
+@pytest.mark.parametrize("bound", [3, 12])
+def test_objects_are_bounded(pid, monkeypatch, bound):
+    """Also those among the constants of code: what looks like code in an untrusted memory may have any number of them."""
+    monkeypatch.setattr(module_functions, "_OBJECTS", bound)
+    functions = module_functions.ModuleFunctions(pid)
+    found = functions.find(lambda name: name == "__main__", lambda name: True)
+    assert not functions.is_complete and len(functions._seen) == bound
+    assert len(found) < bound

@@ -104,8 +104,7 @@ class ModuleFunctions:
             address = waiting.pop()
             if address in self._seen:
                 continue
-            if len(self._seen) >= _OBJECTS or time.monotonic() > self._deadline:
-                self.is_complete = False
+            if self._has_enough():
                 return
             self._seen.add(address)
             self._memory.reads = []
@@ -126,6 +125,13 @@ class ModuleFunctions:
                     waiting += self._read_words(address, _HOLDERS.get(kind.storage, ()))
             except _ERRORS:
                 continue
+
+    def _has_enough(self) -> bool:
+        """Whether a bound is met."""
+        if len(self._seen) < _OBJECTS and time.monotonic() <= self._deadline:
+            return False
+        self.is_complete = False
+        return True
 
     def _read_dict(self, address: int) -> list[int]:
         self._memory.reads = []
@@ -160,6 +166,8 @@ class ModuleFunctions:
             code = waiting.pop()
             if code in self._seen:
                 continue
+            if self._has_enough():
+                return
             self._seen.add(code)
             self._memory.reads = []
             try:
