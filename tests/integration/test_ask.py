@@ -102,6 +102,7 @@ def test_stacks_profiles_pages(program):
         (["dump", "pid=-1"], "pid has to be from 1 to"),
         (["run_script", "script=BEGIN { x = 1; }", "seconds=61"], "seconds has to be from 1 to 60"),
         (["dump", "pid=1", "secrets=1"], "dump has no argument secrets"),
+        (["heap", "pid=1"], "heap has to be allowed by the person who started this: --allow attach"),
         (["attach", "pid=1"], "attach has to be allowed by the person who started this: --allow attach"),
         (["dump_locals", "pid=1"], "--allow values"),
         (["watch", "pid=1", "function=f"], "--allow values"),
@@ -149,7 +150,13 @@ def test_what_is_allowed_by_itself_cannot_change_anything():
     assert {tool.permission for tool in plain.tools.values()} == {""}
     assert {tool.permission for tool in TOOLS} == {"", *PERMISSIONS}
     everything = Door(AuditLog(), PERMISSIONS)
-    assert set(everything.tools) - set(plain.tools) == {"attach", "detach", "dump_locals", "watch"}
+    assert set(everything.tools) - set(plain.tools) == {
+        "attach",
+        "detach",
+        "dump_locals",
+        "heap",
+        "watch",
+    }
     got = harness.run([harness.PYDTRACE, "-n", 'BEGIN { system("id"); exit(0); }'])
     assert got.status == 1 and "Destructive actions not allowed" in got.stderr
 
@@ -170,6 +177,30 @@ def test_calls_of_a_function():
         assert ["price", "cart=['tea'], factor=2", "=", "8"] in [values[:4] for values in every]
         some = [row["values"] for row in ask(*words, "where=local.factor == 3")["records"]]
         assert some and all(values[1] == "cart=['tea'], factor=3" for values in some)
+
+
+ALLOCATES = textwrap.dedent("""
+    import time
+    kept = []
+    print("there", flush=True)
+    while True:
+        kept.append(bytearray(100_000))
+        time.sleep(0.01)
+""")
+
+
+def test_only_an_allowed_attach_brings_anything_in():
+    """The tools why and heap bring probes into a process, so they ask for the same permission as attach."""
+    with harness.running([sys.executable, "-c", ALLOCATES]) as process:
+        assert process.stdout.readline() == "there\n"
+        pid = f"pid={process.pid}"
+        assert "has no probes of requests" in ask("why", pid, "seconds=1", status=1)
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+            assert "_core" not in maps.read()
+        found = ask("--allow", "attach", "heap", pid, "seconds=3")
+        assert found["status"] == 0 and "<module>" in found["text"], found
+        refused = ask("--allow", "attach", "why", pid, "seconds=1", status=1)
+        assert "no request ended" in refused
 
 
 def test_every_call_is_on_record(tmp_path):

@@ -67,10 +67,18 @@ class Parameter:
 
 
 class Tool:
-    """permission: what the person who starts the server has to allow, "" for nothing;
+    """permission: what the person who starts the server has to allow, "" for nothing; attaches: whether its answer takes may_attach;
     runs_script: its argument `script` is D."""
 
-    __slots__ = ("answer", "description", "name", "parameters", "permission", "runs_script")
+    __slots__ = (
+        "answer",
+        "attaches",
+        "description",
+        "name",
+        "parameters",
+        "permission",
+        "runs_script",
+    )
 
     def __init__(
         self,
@@ -79,9 +87,10 @@ class Tool:
         parameters: dict[str, Parameter],
         answer: Callable[..., Answer],
         permission: str = "",
+        attaches: bool = False,
     ) -> None:
         self.name, self.description, self.parameters = name, description, parameters
-        self.answer, self.permission = answer, permission
+        self.answer, self.permission, self.attaches = answer, permission, attaches
         self.runs_script = "script" in parameters
 
     def to_schema(self) -> Answer:
@@ -111,7 +120,7 @@ class Door:
 
     def __init__(self, audit: AuditLog, allowed: Iterable[str] = ()) -> None:
         self._audit, granted = audit, {"", *allowed}
-        self._shows_values = "values" in granted
+        self._shows_values, self._may_attach = "values" in granted, "attach" in granted
         self.tools = {tool.name: tool for tool in TOOLS if tool.permission in granted}
 
     def ask(self, name: str, arguments: dict[str, Any]) -> Answer:
@@ -130,6 +139,8 @@ class Door:
             checked = tool.check_arguments(arguments)
             if tool.runs_script and not self._shows_values:
                 refuse_values(checked["script"])
+            if tool.attaches:
+                checked["may_attach"] = self._may_attach
             found = tool.answer(**checked)
             refusal = None
             return found
@@ -216,9 +227,14 @@ def _profile(pid: int, seconds: int) -> Answer:
     return answers.digest_profile(run_command("pyusdt", *arguments, seconds=seconds + _QUICK))
 
 
-def _why(pid: int, seconds: int) -> Answer:
-    found = run_command("pyusdt", "why", "-d", str(seconds), str(pid), seconds=seconds + _QUICK)
-    return answers.digest_text(found)
+def _why(pid: int, seconds: int, may_attach: bool) -> Answer:
+    arguments = ("why", *([] if may_attach else ["--no-attach"]), "-d", str(seconds), str(pid))
+    return answers.digest_text(run_command("pyusdt", *arguments, seconds=seconds + _QUICK))
+
+
+def _heap(pid: int, seconds: int) -> Answer:
+    arguments = ("heap", "-d", str(seconds), str(pid))
+    return answers.digest_text(run_command("pyusdt", *arguments, seconds=seconds + _QUICK))
 
 
 def _read_manual(topic: str, offset: int) -> Answer:
@@ -254,7 +270,8 @@ TOOLS = (
          {"name": Parameter("string", "of list_scripts", 1, 100), "seconds": _SECONDS, "pid": _ANY_PID}, _run_installed_script),
     Tool("dump", "The stacks of all threads and asyncio tasks of a Python process, now.", {"pid": _PID}, _dump),
     Tool("profile", "Which functions a Python process spends its time in.", {"pid": _PID, "seconds": _SECONDS}, _profile),
-    Tool("why", "What makes some requests slow, of a program that `pyusdt run` started.", {"pid": _PID, "seconds": _SECONDS}, _why),
+    Tool("why", "What makes some requests slow, of a program that `pyusdt run` started (any Python program, if attach is allowed).",
+         {"pid": _PID, "seconds": _SECONDS}, _why, attaches=True),
     Tool("read_manual", "A page of the manual; without a topic the list of them.",
          {"topic": Parameter("string", "a page or an error's tag", 0, 100, ""),
           "offset": Parameter("integer", "characters that were read before", 0, 1 << 24, 0)}, _read_manual),
@@ -264,5 +281,7 @@ TOOLS = (
           "where": Parameter("string", "only these calls, an expression of D: local.order.total > 100", 0, 1000, ""), "seconds": _SECONDS},
          _watch, "values"),
     Tool("attach", "Bring the provider python into a process that runs.", {"pid": _PID}, _attach, "attach"),
+    Tool("heap", "What a Python process allocates meanwhile and keeps, by stack, and what of it grows.",
+         {"pid": _PID, "seconds": _SECONDS}, _heap, "attach"),
     Tool("detach", "Take out what attach has brought in.", {"pid": _PID}, _detach, "attach"),
 )  # fmt: skip

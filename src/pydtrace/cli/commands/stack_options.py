@@ -317,4 +317,9 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replay", metavar="FILE", help="report what --save has written, with other limits too"
     )
+    parser.add_argument(
+        "--no-attach",
+        action="store_true",
+        help="bring nothing into a process: it has to run under pyusdt run",
+    )
     _add_rate_option(parser, 47, "samples of the stacks a second")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -26,7 +27,7 @@ from pydtrace.why.request_log import Request, RequestLog, Span
 from pydtrace.why.sampled_code import SampledCode
 
 from .profile import SamplingState
-from .why_attach import attached_processes
+from .why_attach import attached_processes, has_request_probes
 from .why_report import compare_routes, host_name, make_report, write_files
 
 TYPE_CHECKING = False
@@ -190,12 +191,17 @@ def watch_requests(options: Namespace) -> Evidence:
     collector = RequestCollector(log, options.route)
     target = _choose_target(options)
     state = SamplingState(None)
+    processes = (
+        contextlib.nullcontext()
+        if options.command or options.no_attach
+        else attached_processes(options.pid)
+    )
     warnings.simplefilter("ignore", TraceWarning)  # what it warns of is counted or said below
     began, since, used = time.time(), time.monotonic(), time.process_time()
     try:
         with (
             InterruptHandler(state),
-            attached_processes([] if options.command else options.pid),
+            processes,
             trace(
                 SCRIPT, **target, on_record=collector.add_record, zdefs=True, strsize=512
             ) as tracing,
@@ -236,4 +242,9 @@ def _choose_target(options: Namespace) -> dict[str, Any]:
     for pid in options.pid:
         if not is_alive(pid):
             raise WhyError(f"there is no process {pid}")
+        if options.no_attach and not has_request_probes(pid):
+            raise WhyError(
+                f"process {pid} has no probes of requests, and --no-attach leaves it so:"
+                " start it by `pyusdt run`"
+            )
     return {"pid": options.pid}

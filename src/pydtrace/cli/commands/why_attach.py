@@ -9,6 +9,7 @@ import contextlib
 import sys
 
 from pydtrace.attach.refusal import NoPython, NotAttached
+from pydtrace.engine.embedded.young_processes import has_provider
 from pydtrace.process.identity import is_alive
 from pydtrace.process.proc_threads import list_descendants
 
@@ -32,6 +33,11 @@ def attached_processes(pids: list[int]) -> Iterator[None]:
         for pid in dict.fromkeys([*brought, *later]):
             if message := leave_unused(pid):
                 sys.stderr.write(f"pyusdt: {message}\n")
+
+
+def has_request_probes(pid: int) -> bool:
+    """Whether the process or a descendant has them already."""
+    return any(has_provider(each, "request") for each in [pid, *list_descendants(pid)])
 
 
 def _attach_tree(pid: int) -> list[int]:
