@@ -57,8 +57,8 @@ class AtomicFile:
         self._target_path = path
         self.part_path: str | None = None
 
-    def create_file(self) -> str:
-        """Makes what is to be written to: OSError."""
+    def create_file(self, mode: int = 0o666) -> str:
+        """Makes what is to be written to: OSError.  mode: of a new file, less the umask."""
         self._target_path = _resolve_links(self.path)  # of a link what it leads to
         is_other = os.path.exists(self._target_path) and not os.path.isfile(self._target_path)
         writing = (
@@ -67,7 +67,7 @@ class AtomicFile:
             else f"{self._target_path}.{os.getpid()}.{secrets.token_hex(4)}.part"
         )
         if not is_other:
-            os.close(os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+            os.close(os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
         self.part_path = writing
         return writing
 
@@ -94,10 +94,10 @@ class AtomicFile:
         self.part_path = None
 
 
-def write_file(path: str, content: str | bytes) -> None:
-    """A file that is there when it is whole.  Raises OutputError."""
+def write_file(path: str, content: str | bytes, mode: int = 0o666) -> None:
+    """A file that is there when it is whole.  mode: less the umask.  Raises OutputError."""
     aside = AtomicFile(path)
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    with aside.report_errors(), open(aside.create_file(), "wb") as file:
+    with aside.report_errors(), open(aside.create_file(mode), "wb") as file:
         file.write(data)
     aside.commit_file()

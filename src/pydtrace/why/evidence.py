@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from .request_log import Request, RequestLog, RouteLog, Span
+from .request_log import Request, RequestLog, Span
 from .sampled_code import SampledCode
 
 TYPE_CHECKING = False
@@ -31,15 +31,22 @@ class EvidenceError(Exception):
 
 class RunFacts:
     """host, command: text; began: seconds since 1970; duration: seconds; folder: the current one of the processes;
-    lost: events, spans and requests; throttled: {request: ns} is part of the samples."""
+    lost: events, spans and requests; limit: ns of a slow request, 0: it was not set."""
 
-    __slots__ = ("began", "command", "duration", "folder", "host", "lost")
+    __slots__ = ("began", "command", "duration", "folder", "host", "limit", "lost")
 
     def __init__(
-        self, host: str, command: str, began: float, duration: float, folder: str, lost: int
+        self,
+        host: str,
+        command: str,
+        began: float,
+        duration: float,
+        folder: str,
+        lost: int,
+        limit: int = 0,
     ) -> None:
         self.host, self.command, self.began, self.duration = host, command, began, duration
-        self.folder, self.lost = folder, lost
+        self.folder, self.lost, self.limit = folder, lost, limit
 
 
 class Evidence:
@@ -107,13 +114,14 @@ def _build(document: dict[str, Any]) -> Evidence:
         _seconds(given["duration"]),
         str(given["folder"]),
         _count(given["lost"]),
+        _count(given.get("limit", 0)),
     )
     log, samples = RequestLog(), SampledCode()
-    for name, route in document["routes"].items():
-        log.routes[name] = RouteLog()
-        kept = [_build_request(each, samples) for each in route["requests"]]
-        log.routes[name].restore(_count(route["count"]), kept)
-        log.requests += log.routes[name].count
+    for name, given_route in document["routes"].items():
+        kept = [_build_request(each, samples) for each in given_route["requests"]]
+        if (route := log.add_route(name)) is not None:
+            route.restore(_count(given_route["count"]), kept)
+            log.requests += route.count
     for *activity, counts in document["holders"]:
         samples.lock_holders[_check(activity, _ACTIVITY)] = Counter(
             {str(holder): _count(n) for holder, n in counts.items()}

@@ -4,7 +4,8 @@ A sample belongs to the request of its process whose id is the tag of its thread
 Per round of samples, a thread that waits for the GIL is counted for the line that holds it then, in the
 same process. Of a lock it is counted who holds it, where that is known.
 
-- At most REQUESTS requests are kept, the oldest go first.
+- At most REQUESTS requests are kept, the oldest go first. A command that does not end says which
+  ones it still needs: forget_others().
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .throttling import ThrottleLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from pydtrace.profile.frame_key import FrameKey
     from pydtrace.profile.sample_labels import Labels
@@ -79,6 +80,7 @@ class SampledCode:
         self._lock_waiters: list[tuple[Activity, tuple[int, str]]] = []
         self._lines: dict[tuple[int, str], str] = {}  # of a thread of a process
         self.lock_holders: dict[Activity, Counter[str]] = {}
+        self._sampled: set[RequestKey] = set()  # since the last forget_others()
 
     def intern_frame(self, frame: FrameKey) -> FrameKey:
         return self._frames.setdefault(frame, frame)
@@ -123,6 +125,24 @@ class SampledCode:
         if len(self._frames) > REQUESTS:
             self._frames.clear()
 
+    def forget_others(self, kept: Container[RequestKey]) -> None:
+        """Forgets requests that are not kept, and have no sample since the last call; of the holders of locks those that were seen
+        least often."""
+        for key in [key for key in self._requests if key not in kept and key not in self._sampled]:
+            del self._requests[key]
+        self._sampled = set()
+        seen = sorted(self.lock_holders.items(), key=lambda each: -each[1].total())
+        self.lock_holders = dict(seen[: _LOCKS // 2])
+        self.throttling.forget_groups()
+
+    def take_from(self, other: SampledCode, requests: Iterable[Request]) -> None:
+        """What another one has of these requests, and of the locks that they waited for."""
+        for request in requests:
+            activities = Counter(other.activities(request.key))
+            self.set_activities(request, activities, other.throttled_time(request))
+            for activity in activities.keys() & other.lock_holders.keys():
+                self.lock_holders[activity] = Counter(other.lock_holders[activity])
+
     def activities(self, request: RequestKey) -> Counter[Activity]:
         return self._requests.get(request, Counter())
 
@@ -154,6 +174,7 @@ class SampledCode:
             while len(self._requests) >= REQUESTS:
                 del self._requests[next(iter(self._requests))]
         self._requests.setdefault(request, Counter())[activity] += 1
+        self._sampled.add(request)
 
     def _describe_stack(self, stack: tuple[FrameKey, ...]) -> tuple[str, str]:
         """(the innermost function; the line and function of the application that called it, as a span has it)."""

@@ -44,6 +44,13 @@ class ThrottleLog:
         if waited > 0:
             self._changes.setdefault(path, deque(maxlen=CHANGES)).append((now, waited))
 
+    def forget_groups(self) -> None:
+        """Those of processes that have ended."""
+        known = {path for paths in self._files.values() for path in paths}
+        for path in self._counted.keys() - known:
+            del self._counted[path]
+            self._changes.pop(path, None)
+
     def waited_within(self, pid: int, began: int, ended: int) -> int:
         """ns, of the group that waited longest."""
         return max(

@@ -5,7 +5,7 @@ import pytest
 from pydtrace.profile.frame_key import FrameKey
 from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS, WAITS_FOR_GIL, WAITS_FOR_LOCK
 from pydtrace.why import causes, report
-from pydtrace.why.request_log import Request, RequestLog, Span, covered_time
+from pydtrace.why.request_log import PendingSpans, Request, RequestLog, Span, covered_time
 from pydtrace.why.sampled_code import SampledCode, is_application_file
 
 pytestmark = pytest.mark.own_processes
@@ -343,6 +343,12 @@ def test_limits_of_the_log():
     assert (len(log.routes), log.other_routes) == (200, 800)
     assert (route.count, route.longest, len(route.chosen)) == (1000, 999, 400)
     assert [request.duration for request in route.slowest] == list(range(999, 799, -1))
+
+
+def test_spans_of_requests_whose_end_was_lost_go_first():
+    pending = PendingSpans()
     for number in range(20_001):
-        log.add_span(1, f"http {number % 7}", Span("sql", "", "", 0, 1))
-    assert log.lost_spans == 1 and len(log.take_spans(1, "http 1")) == 2857
+        pending.add(1, f"http {number // 100}", Span("sql", "", "", 0, 1))
+    assert pending.lost == 100
+    assert not pending.take(1, "http 0") and len(pending.take(1, "http 1")) == 100
+    assert len(pending.take(1, "http 200")) == 1

@@ -283,13 +283,14 @@ def why_command(options: Namespace) -> int:
     from . import why
     from .run import NotRun
 
-    given = [bool(options.command), bool(options.pid), options.replay is not None]
-    if given.count(True) != 1:
-        return _report_misuse(
-            "why", "give process ids, or -- and a command, or --replay FILE", None
-        )
+    if wrong := stack_options.check_why_options(options):
+        return _report_misuse("why", wrong, None)
     try:
-        return why.run_why(options)
+        if options.keep is None:
+            return why.run_why(options)
+        from .why_keep import keep_slow_requests
+
+        return keep_slow_requests(options)
     except (why.WhyError, NotRun) as error:
         raise Failure(error) from None
 
@@ -751,7 +752,7 @@ def _add_serve_arguments(each: ArgumentParser) -> None:
     each.add_argument(
         "folder",
         metavar="FOLDER",
-        help="/etc/pyusdt.d: NAME.d, and NAME.args with further options of pydtrace's",
+        help="/etc/pyusdt.d: NAME.d, NAME.args with further options of pydtrace's, NAME.why with options of pyusdt why",
     )
     each.add_argument(
         "--cpu",

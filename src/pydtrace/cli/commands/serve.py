@@ -1,7 +1,8 @@
 """`pyusdt serve`: trace each script of a folder by a pydtrace of its own, as long as the script
 stays there.
 
-A folder has NAME.d, and NAME.args with further options of pydtrace, as words of a shell. What the
+A folder has NAME.d, and NAME.args with further options of pydtrace, as words of a shell. It may have
+NAME.why, with the options of a `pyusdt why --keep` that runs in the same way. What the
 scripts print goes to the standard error, with the script's name before each line; systemd is
 informed of the state (sd_notify(3)).
 
@@ -54,6 +55,13 @@ from pydtrace.cli.pydtrace.main import main
 main()
 """
 
+_WHY_PROGRAM = f"""{DIES_WITH_PARENT}
+from pydtrace.cli.commands.main import main
+main()
+"""
+_WHY = ".why"
+_WHY_RATE = ("--rate", "19")  # samples a second, unless the file says otherwise
+
 FileSignature = tuple[tuple[int, ...], ...]  # of a script's files, what changes when they change
 
 
@@ -75,18 +83,7 @@ class Script:
 
     def start(self, folder: str, memory: int, cpu: int) -> None:
         """NotServed where its options can not be read; OSError."""
-        words = _read_arguments(os.path.join(folder, self.name + ".args"))
-        command = isolated_command(
-            _PROGRAM,
-            str(os.getpid()),
-            "-q",
-            "-Z",
-            "-x",
-            f"maxcpu={cpu}",
-            *words,
-            "-s",
-            os.path.join(folder, self.name + ".d"),
-        )
+        command = self._make_command(folder, cpu)
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -95,6 +92,17 @@ class Script:
         ):  # it has ended; there are no limits of others here
             resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (memory, memory))
         self.started_at, self.kill_at = time.monotonic(), 0.0
+
+    def _make_command(self, folder: str, cpu: int) -> list[str]:
+        me, path = str(os.getpid()), os.path.join(folder, self.name)
+        if self.name.endswith(_WHY):
+            words = _read_arguments(path)
+            if not any(word.partition("=")[0] == "--keep" for word in words):
+                raise NotServed(f"{path}: --keep FOLDER is needed: where the evidence is kept")
+            return isolated_command(_WHY_PROGRAM, me, "why", f"--cpu={cpu}", *_WHY_RATE, *words)
+        words = _read_arguments(f"{path}.args")
+        limit = f"maxcpu={cpu}"
+        return isolated_command(_PROGRAM, me, "-q", "-Z", "-x", limit, *words, "-s", f"{path}.d")
 
     def request_stop(self) -> None:
         """END runs, the aggregations are printed."""
@@ -235,9 +243,9 @@ class Supervisor:
             if others := changeable_by_others(self._folder):
                 raise NotServed(_explain_untrusted(others))
             names = sorted(
-                each[:-2]
+                each.removesuffix(".d")
                 for each in os.listdir(self._folder)
-                if each.endswith(".d") and not each.startswith(".")
+                if each.endswith((".d", _WHY)) and not each.startswith(".")
             )
         except OSError as error:
             raise NotServed(f"{self._folder}: {error.strerror}") from None
@@ -307,13 +315,13 @@ def _explain_untrusted(path: str) -> str:
 
 
 def _read_signature(path: str) -> FileSignature:
-    """Of NAME.d and NAME.args.  NotServed, OSError."""
+    """Of NAME.d and NAME.args, or of NAME.why.  NotServed, OSError."""
     found = []
-    for file in (path + ".d", path + ".args"):
+    for file in (path,) if path.endswith(_WHY) else (f"{path}.d", f"{path}.args"):
         try:
             status = os.lstat(file)
         except FileNotFoundError:
-            if file.endswith(".d"):
+            if not file.endswith(".args"):
                 raise
             continue
         if not stat.S_ISREG(status.st_mode):

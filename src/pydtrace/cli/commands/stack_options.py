@@ -18,6 +18,9 @@ MAX_FRAMES = 16384  # PYUSDT_WALK_FRAMES of c/pystack/python_walk.h
 MAX_HZ = 1000
 MAX_SECONDS = 7 * 24 * 3600
 
+_KEEP_OPTIONS = ("slo", "process", "alert", "every", "files", "cpu")  # of why, only with --keep
+_REPORT_OPTIONS = ("worst", "html", "perfetto", "save")  # of why, not with --keep
+
 # of --locals: (option, most, default, words of the help)
 LOCALS_LIMITS = (
     ("depth", 16, 2, "how many levels of values in values"),
@@ -291,8 +294,79 @@ def _parse_share(text: str) -> float:
     return share
 
 
+def _parse_objective(text: str) -> Any:
+    from pydtrace.why.request_ring import parse_objective
+
+    return parse_objective(text)
+
+
+def check_why_options(options: argparse.Namespace) -> str | None:
+    """What is wrong with options that argparse has taken, or None."""
+    given = [bool(options.command), bool(options.pid), options.replay is not None]
+    if options.keep is None:
+        if wrong := next((name for name in _KEEP_OPTIONS if getattr(options, name)), None):
+            return f"--{wrong} needs --keep FOLDER"
+        if given.count(True) != 1:
+            return "give process ids, or -- and a command, or --replay FILE"
+        return None
+    if given.count(True) > 1 or options.replay is not None:
+        return "--keep takes process ids, or -- and a command, or neither: all processes"
+    if wrong := next((name for name in _REPORT_OPTIONS if getattr(options, name)), None):
+        return f"--{wrong} does not work with --keep: use it with --replay of a file"
+    if options.slower is None and options.slo is None:
+        return "--keep needs --slower TIME, or --slo 'p99 < 300ms over 5m'"
+    return None
+
+
+def _add_keep_options(parser: argparse.ArgumentParser, limit: Any) -> None:
+    """limit: the group of the options that say which requests are slow."""
+    limit.add_argument(
+        "--slo",
+        type=argument_type(_parse_objective, "objective: 'p99 < 300ms over 5m'"),
+        metavar="TEXT",
+        help="with --keep: a route is slow if it misses this: 'p99 < 300ms over 5m'",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="FOLDER",
+        help="watch until it is stopped, and write a file for --replay for each slow route",
+    )
+    parser.add_argument(
+        "--process",
+        metavar="TEXT",
+        help="with --keep: only processes whose names contain this text",
+    )
+    parser.add_argument(
+        "--alert",
+        action="append",
+        default=[],
+        metavar="RECEIVER",
+        help="with --keep: send a note with each file: webhook:URL, alertmanager:URL, exec:PROGRAM",
+    )
+    parser.add_argument(
+        "--every",
+        type=bounded_seconds(MAX_SECONDS),
+        metavar="SECONDS",
+        help="with --keep: at most a file for each route in this time; default: 600",
+    )
+    parser.add_argument(
+        "--files",
+        type=bounded_integer(10_000),
+        metavar="N",
+        help="with --keep: remove the oldest files above this number; default: 50",
+    )
+    parser.add_argument(
+        "--cpu",
+        type=bounded_integer(100_000),
+        metavar="PERCENT",
+        help="with --keep: end if it takes more of a processor",
+    )
+
+
 def add_why_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "pyusdt why [OPTIONS] (PID… | -- COMMAND … | --replay FILE)"
+    parser.usage = (
+        "pyusdt why [OPTIONS] (PID… | -- COMMAND … | --replay FILE | --keep FOLDER [PID…])"
+    )
     parser.add_argument(
         "pid", nargs="*", type=parse_pid, metavar="PID", help="a server; of gunicorn the master"
     )
@@ -322,4 +396,5 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="bring nothing into a process: it has to run under pyusdt run",
     )
+    _add_keep_options(parser, limit)
     _add_rate_option(parser, 47, "samples of the stacks a second")

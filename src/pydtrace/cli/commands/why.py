@@ -2,12 +2,14 @@
 
 - The events are those of request (docs/reference/frameworks.md), one for each span of a request and
   one for its end; the stacks of the processes that fire them are sampled from outside.
-- The report is printed at the end: after --duration, Ctrl-C, or the end of the program.
+- The report is printed at the end: after --duration, Ctrl-C, or the end of the program. With --keep there is
+  none, but files (why_keep.py).
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import time
@@ -19,11 +21,12 @@ from pydtrace.cli.pydtrace.signals import InterruptHandler
 from pydtrace.consumer.tracing import TraceWarning, trace
 from pydtrace.engine import EngineError
 from pydtrace.process.identity import is_alive
+from pydtrace.process.process_names import display_name
 from pydtrace.profile.sampler import ALL, Sampler, SamplerOptions
 from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.untrusted.watchdog import watchdog
 from pydtrace.why.evidence import Evidence, EvidenceError, RunFacts, read_evidence
-from pydtrace.why.request_log import Request, RequestLog, Span
+from pydtrace.why.request_log import PendingSpans, Request, RequestLog, Span
 from pydtrace.why.sampled_code import SampledCode
 
 from .profile import SamplingState
@@ -34,7 +37,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import Any
+
+    from pydtrace.consumer.tracing import Tracing
 
 SCRIPT = r"""
 request*:::span
@@ -60,12 +66,20 @@ class WhyError(Exception):
 
 
 class RequestCollector:
-    """Takes the records of the script, in the thread that traces, and gives them to the log, in the thread that samples."""
+    """Takes the records of the script, in the thread that traces, and gives the requests to add_request(), in the thread that samples.
+    route, process: texts that a request's route, and the name of its process, must contain; None: any."""
 
-    def __init__(self, log: RequestLog, route: str | None) -> None:
-        self.log, self._route = log, route
+    def __init__(
+        self,
+        add_request: Callable[[Request], object],
+        route: str | None,
+        process: str | None = None,
+    ) -> None:
+        self._add_request, self._route, self._process = add_request, route, process
         self.lost = 0
+        self.pending = PendingSpans()
         self.pids: set[int] = set()
+        self._others: set[int] = set()  # processes of another name
         self._folders: set[str] = set()
         self._records: deque[Any] = deque()
 
@@ -82,18 +96,18 @@ class RequestCollector:
     def _read_record(self, record: Any) -> None:
         values = dict(zip(record.names, map(_text, record.values), strict=True))
         pid, name = int(values["pid"]), values["id"]
-        if pid not in self.pids:
-            self._add_process(pid)
+        if pid not in self.pids and not self._add_process(pid):
+            return
         if record.probe.name == "span":
             span = Span(
                 values["kind"], values["name"], values["line"], values["began"], values["duration"]
             )
-            self.log.add_span(pid, name, span)
+            self.pending.add(pid, name, span)
             return
-        spans = self.log.take_spans(pid, name)
+        spans = self.pending.take(pid, name)
         if self._route is not None and self._route not in values["route"]:
             return
-        self.log.add_request(
+        self._add_request(
             Request(
                 pid,
                 name,
@@ -108,12 +122,23 @@ class RequestCollector:
             )
         )
 
-    def _add_process(self, pid: int) -> None:
+    def _add_process(self, pid: int) -> bool:
+        """Whether its requests count."""
+        if pid in self._others:
+            return False
+        if self._process is not None and self._process not in display_name(pid):
+            self._others.add(pid)
+            return False
         self.pids.add(pid)
-        try:
+        with contextlib.suppress(OSError):  # it has ended
             self._folders.add(os.readlink(f"/proc/{pid}/cwd"))
-        except OSError:  # it has ended
-            return
+        return True
+
+    def forget_ended(self) -> None:
+        """Processes that have ended."""
+        self.pids = {pid for pid in self.pids if is_alive(pid)}
+        self._others = {pid for pid in self._others if is_alive(pid)}
+        self._folders = set(itertools.islice(self._folders, 2))  # whether it is one
 
     @property
     def folder(self) -> str:
@@ -126,10 +151,18 @@ def _text(value: Any) -> Any:
 
 
 class RequestSampler:
-    """Samples the stacks of all threads of the processes that have answered a request."""
+    """Samples the stacks of all threads of the processes that have answered a request.  share: of a processor that it may take;
+    after_round: called after each round of samples."""
 
-    def __init__(self, collector: RequestCollector, samples: SampledCode) -> None:
+    def __init__(
+        self,
+        collector: RequestCollector,
+        samples: SampledCode,
+        share: float = 1.0,
+        after_round: Callable[[], object] = bool,
+    ) -> None:
         self._collector, self._samples = collector, samples
+        self._share, self._after_round = share, after_round
 
     def sample_until(
         self, has_ended: Callable[[float], bool], rate: int, duration: float | None
@@ -145,8 +178,11 @@ class RequestSampler:
                 began = following = time.monotonic()
                 while duration is None or time.monotonic() - began < duration:
                     beat()
+                    round_began = time.monotonic()
                     self._sample_once(sampler)
-                    following = max(following + 1 / rate, time.monotonic())
+                    now = time.monotonic()
+                    pause = (now - round_began) * (1 / self._share - 1)
+                    following = max(following + 1 / rate, now + pause)
                     if has_ended(max(0.0, following - time.monotonic())):
                         break
             finally:
@@ -160,6 +196,7 @@ class RequestSampler:
         sampler.sample_processes()
         self._samples.end_round()
         self._samples.throttling.read_counters(self._collector.pids)
+        self._after_round()
 
 
 def run_why(options: Namespace) -> int:
@@ -188,20 +225,15 @@ def replay_file(options: Namespace) -> Evidence:
 
 def watch_requests(options: Namespace) -> Evidence:
     log, samples = RequestLog(), SampledCode()
-    collector = RequestCollector(log, options.route)
-    target = _choose_target(options)
+    collector = RequestCollector(log.add_request, options.route)
+    target = choose_target(options)
     state = SamplingState(None)
-    processes = (
-        contextlib.nullcontext()
-        if options.command or options.no_attach
-        else attached_processes(options.pid)
-    )
     warnings.simplefilter("ignore", TraceWarning)  # what it warns of is counted or said below
     began, since, used = time.time(), time.monotonic(), time.process_time()
     try:
         with (
             InterruptHandler(state),
-            processes,
+            bring_probes(options),
             trace(
                 SCRIPT, **target, on_record=collector.add_record, zdefs=True, strsize=512
             ) as tracing,
@@ -216,13 +248,20 @@ def watch_requests(options: Namespace) -> Evidence:
         sys.stderr.write(f"pyusdt: {fault}\n")
     if not log.requests:
         raise WhyError(NO_REQUESTS)
-    lost = sum(tracing.drops.values()) + log.lost_spans + collector.lost + log.other_routes
+    lost = count_lost(tracing, collector) + log.lost_spans + log.other_routes
     took = time.monotonic() - since
     _report_cost(log, took, time.process_time() - used)
-    command = " ".join(options.command or [f"process {pid}" for pid in options.pid])
-    return Evidence(
-        log, samples, RunFacts(host_name(), command, began, took, collector.folder, lost)
-    )
+    facts = RunFacts(host_name(), describe_target(options), began, took, collector.folder, lost)
+    return Evidence(log, samples, facts)
+
+
+def describe_target(options: Namespace) -> str:
+    named = "processes" if options.process is None else f"processes called {options.process}"
+    return " ".join(options.command or [f"process {pid}" for pid in options.pid]) or f"all {named}"
+
+
+def count_lost(tracing: Tracing, collector: RequestCollector) -> int:
+    return sum(tracing.drops.values()) + collector.lost + collector.pending.lost
 
 
 def _report_cost(log: RequestLog, took: float, used: float) -> None:
@@ -233,7 +272,13 @@ def _report_cost(log: RequestLog, took: float, used: float) -> None:
     )
 
 
-def _choose_target(options: Namespace) -> dict[str, Any]:
+def bring_probes(options: Namespace) -> AbstractContextManager[None]:
+    if options.command or options.no_attach:
+        return contextlib.nullcontext()
+    return attached_processes(options.pid)
+
+
+def choose_target(options: Namespace) -> dict[str, Any]:
     if options.command:
         from .run import prepare_environment
 
@@ -247,4 +292,4 @@ def _choose_target(options: Namespace) -> dict[str, Any]:
                 f"process {pid} has no probes of requests, and --no-attach leaves it so:"
                 " start it by `pyusdt run`"
             )
-    return {"pid": options.pid}
+    return {"pid": options.pid} if options.pid else {"all": True}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def compare_routes(evidence: Evidence, options: Namespace) -> list[Comparison]:
     """The route whose slow requests took the most time first."""
-    rule = SlowRule(options.slower, options.worst)
+    rule = slow_rule(evidence, options)
     compared = (
         compare_route(route, requests, evidence.samples, rule)
         for route, requests in evidence.log.routes.items()
@@ -29,6 +29,13 @@ def compare_routes(evidence: Evidence, options: Namespace) -> list[Comparison]:
     )
     found = [each for each in compared if each is not None]
     return sorted(found, key=lambda each: -each.slower * len(each.slow))
+
+
+def slow_rule(evidence: Evidence, options: Namespace) -> SlowRule:
+    """What the options say, or else the file."""
+    if options.slower is None and options.worst is None:
+        return SlowRule(evidence.facts.limit or None)
+    return SlowRule(options.slower, options.worst)
 
 
 def make_report(evidence: Evidence, found: list[Comparison], options: Namespace) -> str:
@@ -51,9 +58,7 @@ def make_report(evidence: Evidence, found: list[Comparison], options: Namespace)
 
 
 def describe_quiet(evidence: Evidence, options: Namespace) -> str:
-    return report.describe_quiet(
-        evidence.log, [_describe_limit(SlowRule(options.slower, options.worst))]
-    )
+    return report.describe_quiet(evidence.log, [_describe_limit(slow_rule(evidence, options))])
 
 
 def _describe_limit(rule: SlowRule) -> str:

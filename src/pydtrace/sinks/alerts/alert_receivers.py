@@ -323,6 +323,7 @@ def _to_alertmanager(note: Note) -> dict[str, Any]:
             "count": str(note["count"]),
             "probe": note["probe"],
             "pid": str(note["pid"]),
+            **{name: note[name] for name in ("text",) if name in note},
             "evidence": _encode_json(note.get("evidence", {})).decode(),
         },
         "startsAt": _format_time(note["began"]),
