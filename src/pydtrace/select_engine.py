@@ -96,7 +96,7 @@ def open_engine(program: p.Program, options: Options, targets: Targets) -> tuple
 
 
 # with which values of a program (dlang/types/value_paths.py) are not read yet
-_WITHOUT_PATHS = ("hosts", "send", "replay", "record", "keep")
+_WITHOUT_PATHS = ("replay", "record", "keep")
 
 
 def _engine_of_paths(options: Options) -> str:

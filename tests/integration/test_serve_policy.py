@@ -384,6 +384,18 @@ def test_values(serve, tmp_path):
     assert not done.why and "values=" not in audit.read_text().splitlines()[1], done
 
 
+@pytest.mark.parametrize("by_script", [False, True])
+def test_secrets(serve, by_script):
+    """Not without the policy, whether the request or the script asks for them."""
+    script = "python*::f:function-entry { @[repr(local)] = count(); }"
+    options = {} if by_script else {"secrets": True}
+    script = "#pragma D option secrets\n" * by_script + script
+    done = serve("audit: no\n", script, options=options)
+    assert done.why == "this host's policy does not allow -x secrets", done
+    done = serve("audit: no\nsecrets: yes\n", script, options=options, seconds=1)
+    assert not done.why, done
+
+
 # --- maxcpu, memory, time ------------------------------------------------------------------------
 
 

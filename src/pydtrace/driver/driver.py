@@ -387,9 +387,10 @@ class Driver:
         """What was dropped in all, and what helps, if dtrace's lines came several times: they have neither."""
         if "_DTRACE_TESTING" not in os.environ:
             for kind, count in self._reported_drops.items():
-                text = summarize_drops(kind, count) if self._drop_reports[kind] > 1 else None
-                if text:
-                    self.sink.notice(text)
+                if self._drop_reports[kind] > 1:
+                    text = summarize_drops(kind, count, self.engine.drop_advice(kind))
+                    if text:
+                        self.sink.notice(text)
 
     def _report_truncated_strings(self) -> None:
         """The script's output is dtrace's, which does not mark them."""

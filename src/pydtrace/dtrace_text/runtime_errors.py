@@ -186,12 +186,12 @@ _DROP_ADVICE = {
 }
 
 
-def summarize_drops(kind: str, count: int) -> str | None:
-    """How many there were in all, and what helps; None for a kind that no option helps."""
+def summarize_drops(kind: str, count: int, advice: str | None) -> str | None:
+    """How many there were in all, and what helps; None for a kind that no option helps.  advice: in place of the usual one."""
     if kind not in _DROP_ADVICE:
         return None
     _, one, several = _DROPS[kind]
-    return f"{count:,} {one if count == 1 else several} in all: {_DROP_ADVICE[kind]}"
+    return f"{count:,} {one if count == 1 else several} in all: {advice or _DROP_ADVICE[kind]}"
 
 
 def format_drops(kind: str, count: int, tags: bool = False, cpu: int | None = None) -> str:

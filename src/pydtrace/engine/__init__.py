@@ -354,6 +354,10 @@ class Engine(Clock):
         """The CPU on which what drops() says of that kind was lost, where it was one.  A ring belongs to a process."""
         return self.cpu if kind == "aggregation" else None
 
+    def drop_advice(self, kind: str) -> str | None:
+        """What helps against these drops, if it is something else than usual."""
+        return None
+
     def count_truncated_strings(self) -> tuple[int, int]:
         """(strings that were cut to strsize, strings as long as an event holds at most, which may be cut)"""
         return 0, 0

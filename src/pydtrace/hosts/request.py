@@ -28,6 +28,7 @@ FORWARDED = (
     "specsize",
     "strsize",
     "valuerate",
+    "secrets",
     "nspec",
     "stackframes",
     "ustackframes",

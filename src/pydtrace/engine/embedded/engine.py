@@ -65,6 +65,10 @@ _DISK_ERRORS = (
     errno.EIO,
 )  # what keeps a recording from being written
 _MOST_PATHS = 6  # PYUSDT_PATHS_MAX
+_VALUE_DROPS = {  # words of src/pyusdt/_core_c/vm/session_values.c: what helps
+    "than -x valuerate allows": "raise -x valuerate, or read fewer values",
+    "just changing their values": "read fewer values that several threads share",
+}
 _ALL_ARGUMENTS = dict.fromkeys(range(12), p.STRING_LIMIT)  # a demand for all that there is
 
 
@@ -679,6 +683,15 @@ class EmbeddedEngine(Engine):
             "cut": self._truncated_stacks,
         }
         return said
+
+    def drop_advice(self, kind: str) -> str | None:
+        """By what the processes say of their drops."""
+        session = self._session if kind == "principal" else None
+        said = session.read_warnings() if session else []
+        for words, advice in _VALUE_DROPS.items():
+            if any(words in text for text in said):
+                return advice
+        return None
 
     def _other_user_warnings(self) -> list[str]:
         """Of other users' processes that the script could have meant: a few texts and how many more there are, at the end, since a user

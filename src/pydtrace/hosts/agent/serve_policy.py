@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pydtrace.program.program import Program
 
 _ANY = "any"
-_SWITCHES = ("commands", "destructive", "values")  # yes or no
+_SWITCHES = ("commands", "destructive", "values", "secrets")  # yes or no
 _LISTS = ("scripts", "options", "processes", "relay")  # any, or words
 _AMOUNTS = {
     "maxcpu": "maxcpu",
@@ -76,6 +76,7 @@ class Policy:
             "commands": True,
             "destructive": True,
             "values": True,
+            "secrets": True,
         }
         self._audit: str | None = None
         self._ends: float | None = None
@@ -84,7 +85,7 @@ class Policy:
         self._who = os.environ.get("SSH_CONNECTION", "").split(" ")[0] or "-"
         self._asked = "-"
         if path is not None:
-            self.rules |= {"relay": [], "commands": False, "destructive": False}
+            self.rules |= {"relay": [], "commands": False, "destructive": False, "secrets": False}
             self._audit = "syslog"
             for number, line in enumerate(_read_policy(path).splitlines(), 1):
                 self._read_file(f"{path}:{number}", line.partition("#")[0].strip())
@@ -192,7 +193,7 @@ class Policy:
         """What the script says by itself is known now.  asked: the options before it was compiled."""
         if (program.destructive or options.get("destructive")) and not self.rules["destructive"]:
             raise PolicyDenied("this host's policy does not allow destructive actions")
-        self._check_values(program)
+        self._check_values(program, options)
         allowed, by_script = (
             self.rules["options"],
             {name for name in _HOST_OPTIONS & options.keys() if options[name] != asked.get(name)},
@@ -216,7 +217,7 @@ class Policy:
                 f"this host's policy bounds {' and '.join(bounds)}, which dtrace(1) does not support: use -x engine=embedded or kernel"
             )
 
-    def _check_values(self, program: Program) -> None:
+    def _check_values(self, program: Program, options: Options) -> None:
         """They are in the audit, which a long request may cut off behind them."""
         if program.path_texts:
             self._asked = f"values={','.join(program.path_texts)} {self._asked}"
@@ -224,6 +225,8 @@ class Policy:
             raise PolicyDenied(
                 f"this host's policy does not allow values of programs: {escape_for_terminal(program.path_texts[0])}"
             )
+        if options.get("secrets") and not self.rules["secrets"]:
+            raise PolicyDenied("this host's policy does not allow -x secrets")
 
     @property
     def seconds_left(self) -> float | None:

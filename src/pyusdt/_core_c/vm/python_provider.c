@@ -593,6 +593,21 @@ static void set_reason_of_all(const char *why)
     pyusdt_vm_set_reason(PYUSDT_VM_REASON_TASKS, all & ~code & ~memory, why);
 }
 
+/* On the caller's thread, and not while the watcher does the same: without the GIL the caller would
+ * return before what the watcher sets is set. If the watcher does not answer (a debugger may hold
+ * it): only if it must be. */
+static void apply_demand_alone(int must_be)
+{
+    PyThreadState *thread = PyEval_SaveThread();
+    int is_locked = lock_gil_mutex(GIL_MUTEX_MS);
+
+    PyEval_RestoreThread(thread);
+    if ((is_locked || must_be) && enabled)
+        apply_demand(read_wanted(), read_attached());
+    if (is_locked)
+        pthread_mutex_unlock(&gil_mutex);
+}
+
 /* vm_start(audit, sites) */
 static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *args)
 {
@@ -620,8 +635,7 @@ static PyObject *vm_start(PyObject *Py_UNUSED(self), PyObject *args)
         r = start_watch();
     if (r < 0)
         return PyErr_Format(PyExc_OSError, "nothing can be watched: %s", strerror(-r));
-    apply_demand(read_wanted(),
-                 read_attached()); /* a session that already traces sees the next call */
+    apply_demand_alone(1); /* a session that already traces sees the next call */
     if (filtered != 0)
         set_reason_of_all(has_filter);
     Py_RETURN_NONE;
@@ -685,19 +699,10 @@ static PyObject *vm_stop(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
     Py_RETURN_NONE;
 }
 
-/* On the caller's thread, for one that has begun to trace its own process. Not if the watcher does
- * not answer: a debugger may hold it. */
+/* For one that has begun to trace its own process. */
 static PyObject *vm_apply_demand(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    PyThreadState *thread = PyEval_SaveThread();
-    int is_locked = lock_gil_mutex(GIL_MUTEX_MS);
-
-    PyEval_RestoreThread(thread);
-    if (is_locked) {
-        if (enabled)
-            apply_demand(read_wanted(), read_attached());
-        pthread_mutex_unlock(&gil_mutex);
-    }
+    apply_demand_alone(0);
     return PyBool_FromLong(enabled);
 }
 

@@ -27,11 +27,22 @@ static struct compiled {
     struct pyusdt_conditions conditions;         /* all zeros: none */
     const char *wrong;                           /* why values are absent, or NULL */
     uint32_t redactions;                         /* of the program, when they were compiled */
-    uint32_t rate;   /* bytes of values a second; 0: as many as there are */
-    int has_dropped; /* events for that rate */
-    int was_busy;    /* one was absent because another thread changed an object */
+    uint32_t rate; /* bytes of values a second; 0: as many as there are */
     struct pyusdt_variables_seen variables;
 } compiled[PYUSDT_MAX_SESSIONS];
+
+/* Why events of a session were dropped, or parts of its values are <busy>. */
+enum flag { FOR_RATE, FOR_BUSY, IS_CUT, FLAGS };
+
+static const char *const flag_texts[FLAGS] = {
+    [FOR_RATE] =
+        "events are dropped: their values are more bytes a second than -x valuerate allows",
+    [FOR_BUSY] = "events are dropped: other threads were just changing their values",
+    [IS_CUT] = "some values are <busy>: other threads were just changing them",
+};
+
+/* The session that it is true of. */
+static uint64_t flags[PYUSDT_MAX_SESSIONS][FLAGS];
 static PYUSDT_PER_THREAD char texts[PATHS][PYUSDT_FETCH_TEXT];
 
 /* ---- who uses the programs of a session ---- */
@@ -116,19 +127,17 @@ void pyusdt_vm_paths_start(void)
 
 static const char *find_wrong(unsigned number)
 {
-    const char *wrong;
+    uint64_t generation = pyusdt_session_paths_generation(number);
+    const char *wrong = NULL;
 
     if (!is_supported())
         return "values (local, global, retval, exception) of this CPython cannot be read";
-    if (__atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) !=
-        pyusdt_session_paths_generation(number))
-        return NULL;
-    wrong = __atomic_load_n(&compiled[number].wrong, __ATOMIC_RELAXED);
-    if (wrong == NULL && __atomic_load_n(&compiled[number].has_dropped, __ATOMIC_RELAXED))
-        return "events are dropped: their values are more bytes a second than -x valuerate allows";
-    return wrong == NULL && __atomic_load_n(&compiled[number].was_busy, __ATOMIC_RELAXED)
-               ? "some values are absent, or <busy>: other threads were just changing them"
-               : wrong;
+    if (__atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) == generation)
+        wrong = __atomic_load_n(&compiled[number].wrong, __ATOMIC_RELAXED);
+    for (unsigned flag = 0; wrong == NULL && flag < FLAGS; flag++)
+        if (__atomic_load_n(&flags[number][flag], __ATOMIC_RELAXED) == generation)
+            wrong = flag_texts[flag];
+    return wrong;
 }
 
 /* Of the sessions whose tracers are still there. */
@@ -163,11 +172,18 @@ void pyusdt_vm_paths_explain(void)
     __atomic_clear(&is_explaining, __ATOMIC_RELEASE);
 }
 
-/* flag: of a session. */
-static void report_once(int *flag)
+static void report_once(unsigned number, enum flag flag)
 {
-    if (__atomic_exchange_n(flag, 1, __ATOMIC_RELAXED) == 0)
+    uint64_t generation = pyusdt_session_paths_generation(number);
+
+    if (__atomic_exchange_n(&flags[number][flag], generation, __ATOMIC_RELAXED) != generation)
         pyusdt_vm_paths_explain();
+}
+
+static void drop(unsigned number, unsigned probe, enum flag why)
+{
+    pyusdt_drop_event(number, probe);
+    report_once(number, why);
 }
 
 /* ---- the programs of a session ---- */
@@ -238,7 +254,7 @@ static int is_compiled(unsigned number, uint64_t generation)
 }
 
 /* The programs of the session in a slot now, until end_reading(); NULL: it has none, or they are just
- * changing, which is reported. */
+ * changing. */
 static struct compiled *find_programs(unsigned number)
 {
     uint64_t generation = pyusdt_session_paths_generation(number);
@@ -251,7 +267,6 @@ static struct compiled *find_programs(unsigned number)
             return session;
         end_reading(number);
     }
-    report_once(&session->was_busy);
     return NULL;
 }
 
@@ -346,7 +361,9 @@ struct reading {
     struct compiled *session;
     const struct pyusdt_firing *firing;
     const struct pyusdt_pyvm_event *event;
-    uint32_t done;
+    /* done: they are read; busy: they are absent because another thread was just changing them; cut:
+     * whole values, a part of which is <busy> */
+    uint32_t done, busy, cut;
     struct pyusdt_fetched found[PATHS];
 };
 
@@ -373,7 +390,7 @@ static const struct pyusdt_fetched *read_path(void *from, unsigned i, const char
     else
         reading->found[i].present = reading->found[i].busy = 0;
     if (reading->found[i].busy)
-        report_once(&reading->session->was_busy);
+        *(reading->found[i].present ? &reading->cut : &reading->busy) |= 1u << i;
     return &reading->found[i];
 }
 
@@ -458,7 +475,26 @@ static void charge(unsigned number, const struct pyusdt_firing *firing, uint32_t
     __atomic_sub_fetch(&budgets[number].left, size, __ATOMIC_RELAXED);
 }
 
-/* Fires with the values, unless no clause of the session is interested, or it has no bytes left. */
+/* Fires with the values. An event whose values are busy is a drop, as nothing says what they are. */
+static void fire_with_values(struct pyusdt_firing *firing, uint32_t place, unsigned number,
+                             struct reading *reading, uint32_t demand)
+{
+    for (unsigned i = 0; i < reading->session->n; i++)
+        if (demand >> (PYUSDT_PATH_ARG + i) & 1)
+            set_value(firing, i, reading);
+    if (reading->busy != 0)
+        drop(number, firing->probe, FOR_BUSY);
+    else {
+        if (reading->cut != 0)
+            report_once(number, IS_CUT);
+        if (reading->session->rate != 0)
+            charge(number, firing, demand);
+        fire(firing, place, 1ull << number);
+    }
+    set_absent(firing);
+}
+
+/* The same, unless no clause of the session is interested, or it has no bytes left. */
 static void offer_to(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
                      uint32_t place, unsigned number, struct compiled *session, uint32_t demand)
 {
@@ -466,20 +502,34 @@ static void offer_to(struct pyusdt_firing *firing, const struct pyusdt_pyvm_even
 
     if (!pyusdt_conditions_hold(
             &session->conditions, PYUSDT_VM_BIT(event->probe),
-            &(struct pyusdt_condition_subjects){&reading, read_path, read_argument}))
-        return;
-    if (!has_budget(number, session)) {
-        pyusdt_drop_event(number, firing->probe);
-        report_once(&session->has_dropped);
-        return;
+            &(struct pyusdt_condition_subjects){&reading, read_path, read_argument})) {
+        if (reading.busy != 0) /* nothing says whether they hold */
+            drop(number, firing->probe, FOR_BUSY);
+    } else if (!has_budget(number, session))
+        drop(number, firing->probe, FOR_RATE);
+    else
+        fire_with_values(firing, place, number, &reading, demand);
+}
+
+/* Returns 0 if the session reads no values of this event. */
+static int offer_to_session(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
+                            uint32_t place, unsigned number)
+{
+    uint32_t demand = pyusdt_session_paths_generation(number) != 0
+                          ? pyusdt_demand_at(firing->probe, 1ull << number) & PYUSDT_PATH_ARGS
+                          : 0;
+    struct compiled *session;
+
+    if (demand == 0)
+        return 0;
+    session = find_programs(number);
+    if (session == NULL) {
+        drop(number, firing->probe, FOR_BUSY);
+        return 1;
     }
-    for (unsigned i = 0; i < session->n; i++)
-        if (demand >> (PYUSDT_PATH_ARG + i) & 1)
-            set_value(firing, i, &reading);
-    if (session->rate != 0)
-        charge(number, firing, demand);
-    fire(firing, place, 1ull << number);
-    set_absent(firing);
+    offer_to(firing, event, place, number, session, demand);
+    end_reading(number);
+    return 1;
 }
 
 uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
@@ -490,19 +540,10 @@ uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt
     set_absent(firing);
     for (uint64_t sessions = event->sessions; sessions != 0; sessions &= sessions - 1) {
         unsigned number = (unsigned)__builtin_ctzll(sessions);
-        struct compiled *session = number < PYUSDT_MAX_SESSIONS
-                                       ? find_programs(number)
-                                       : NULL; /* not the flight recorder */
-        uint32_t demand = session != NULL
-                              ? pyusdt_demand_at(firing->probe, 1ull << number) & PYUSDT_PATH_ARGS
-                              : 0;
 
-        if (demand == 0)
+        if (number >= PYUSDT_MAX_SESSIONS || /* the flight recorder */
+            !offer_to_session(firing, event, place, number))
             others |= 1ull << number;
-        else
-            offer_to(firing, event, place, number, session, demand);
-        if (session != NULL)
-            end_reading(number);
     }
     return others;
 }
