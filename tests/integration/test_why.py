@@ -85,6 +85,19 @@ def test_a_route_may_be_chosen():
     assert list(found) == ["worker"]
 
 
+def test_the_script_of_lines():
+    """The installed script has the same spans, by the line of the application, without pyusdt's and libraries' frames."""
+    command = f"{PYUSDT} run {sys.executable} {FLASK} 15 statement statements"
+    run = harness.run([PYUSDT, "trace", "request-lines", "-Z", "-c", command], timeout=60)
+    rows = re.findall(
+        r"^ +(\d+) +(\d+)  sql +\S*why_flask.py:\d+ (\w+)  (.*)$", run.stdout, re.MULTILINE
+    )
+    assert len(rows) > 100, run
+    times = [int(time) for time, *_ in rows]
+    assert times == sorted(times) and rows[-1][2:] == ("statement", "select pause(0.2), 15")
+    assert ("15", "statement", "select 1") in [row[1:] for row in rows]
+
+
 def test_ctrl_c_prints_the_report():
     with harness.running([PYUSDT, "run", sys.executable, FLASK, "1000000", "statement"]) as program:
         why = harness.start([PYUSDT, "why", "--slower", "100ms", str(program.pid)])

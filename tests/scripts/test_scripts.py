@@ -209,6 +209,7 @@ def test_every_script_has_a_case_and_says_what_it_is_for():
         "latency-percentiles",
         "failures",
         "queries",
+        "request-lines",  # tests/integration/test_why.py
     }  # test_scripts_command.py; and tests/erlang/test_erlang_scripts.py
     assert [name for name in NAMES if not name.startswith("erl-")] == sorted({*CASES, *elsewhere})
     assert len(NAMES) >= 15

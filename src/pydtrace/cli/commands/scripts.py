@@ -85,7 +85,10 @@ def names() -> list[str]:
 # (what a group of scripts needs, the providers that scripts of the group have), in the order of the list
 _GROUPS = (
     ("any Python program: -c, python -m pyusdt, pyusdt attach", {"python"}),
-    ("web frameworks and databases under pyusdt run, or probes with these names", {"http", "db"}),
+    (
+        "web frameworks and databases under pyusdt run, or probes with these names",
+        {"http", "db", "request"},
+    ),
     ("calls of pyusdt.p() and pyusdt.pn(): pyusdt example webshop", {"pyusdt"}),
     ("Erlang and Elixir nodes: pyusdt attach, or pyusdt_vm:enable()", {"erlang"}),
 )
