@@ -26,6 +26,6 @@ defmodule Pyusdt.MixProject do
   end
 
   def application do
-    [mod: {:pyusdt_app, []}, registered: [:pyusdt_app, :pyusdt_instrument_server, :pyusdt_vm_server, :erltrace_monitor]]
+    [mod: {:pyusdt_app, []}, registered: [:pyusdt_app, :pyusdt_instrument_server, :pyusdt_profile, :pyusdt_vm_server, :erltrace_monitor]]
   end
 end

@@ -5,7 +5,7 @@
 %% omitted. Reading the length of a queue takes some microseconds of a running process.
 -module(erltrace_dump).
 
--export([longest/1, top/2, name/1, dist_queues/0]).
+-export([longest/1, top/2, dist_queues/0]).
 
 -export_type([queue/0, key/0, process/0]).
 
@@ -20,9 +20,6 @@ longest(Most) ->
     Lengths = [{Length, Pid} || Pid <- processes(), {message_queue_len, Length} <- [process_info(Pid, message_queue_len)], Length > 0],
     Queues = [Queue || {_, Pid} <- lists:sublist(lists:reverse(lists:sort(Lengths)), Most), Queue <- queue(Pid)],
     lists:sort(fun(#{length := A}, #{length := B}) -> A >= B end, Queues).
-
-%% OTP 25's own type of process_info/2 has no {dictionary, Key}, which OTP 26.2 has.
--dialyzer({nowarn_function, value/2}).
 
 -define(INTERVAL, 1000). % ms of reductions
 
@@ -42,7 +39,7 @@ size(binary, Binaries) -> lists:sum([Size || {_, Size, _} <- Binaries]);
 size(_, Value) -> Value.
 
 show(Key, Measured, Most) ->
-    [#{pid => Pid, name => name(Pid), Key => N, stack => stack(Pid)}
+    [#{pid => Pid, name => pyusdt_process_name:name(Pid), Key => N, stack => stack(Pid)}
      || {N, Pid} <- lists:sublist(lists:reverse(lists:sort([Each || {N, _} = Each <- Measured, N > 0])), Most)].
 
 %% @doc The nodes that this one is connected to, with the bytes that wait for each, the most first. net_kernel's table has the
@@ -64,32 +61,6 @@ stack(Pid) ->
         undefined -> []
     end.
 
-%% @doc What a process is called: its registered name, its label (OTP 27), else its first function.
--spec name(pid()) -> string().
-name(Pid) ->
-    case process_info(Pid, [registered_name, initial_call]) of
-        [{_, Name}, _] when is_atom(Name) -> atom_to_list(Name);
-        [_, {_, Call}] -> label(value(Pid, '$process_label'), value(Pid, '$initial_call'), Call);
-        undefined -> ""
-    end.
-
-label(undefined, {Module, Function, Arity}, _) when is_integer(Arity) -> lists:flatten(format_function(Module, Function, Arity));
-label(undefined, _, {Module, Function, Arity}) -> lists:flatten(format_function(Module, Function, Arity));
-label(Label, _, _) -> lists:flatten(io_lib:format("~0tP", [Label, 20])).
-
-%% Of the dictionary of a process. OTP before 26.2 copies all of it.
-value(Pid, Key) ->
-    try process_info(Pid, {dictionary, Key}) of
-        {_, Value} -> Value;
-        undefined -> undefined
-    catch
-        error:badarg ->
-            case process_info(Pid, dictionary) of
-                {_, Dictionary} -> proplists:get_value(Key, Dictionary);
-                undefined -> undefined
-            end
-    end.
-
 %% The length and the stack are of one moment; a queue may have become empty since, or longer than the one before it.
 queue(Pid) ->
     case process_info(Pid, [registered_name, message_queue_len, initial_call, current_stacktrace]) of
@@ -101,11 +72,4 @@ queue(Pid) ->
 
 format_frame({Module, Function, Arity, Location}) ->
     Where = [io_lib:format("  ~ts:~b", [File, Line]) || {file, File} <- Location, {line, Line} <- Location],
-    lists:flatten([io_lib:format("~ts", [format_function(Module, Function, Arity)]), Where]).
-
-%% As Erlang writes it, or Elixir: the same as in the probes.
-format_function(Module, Function, Arity) ->
-    case atom_to_list(Module) of
-        "Elixir." ++ Name -> io_lib:format("~ts.~ts/~b", [Name, Function, Arity]);
-        _ -> io_lib:format("~tw:~tw/~b", [Module, Function, Arity])
-    end.
+    lists:flatten([pyusdt_process_name:format_function(Module, Function, Arity), Where]).

@@ -178,7 +178,7 @@ fire_next(Left, _) ->
 fire_process(Pid) ->
     case process_info(Pid, [memory, message_queue_len, reductions]) of
         [{_, Memory}, {_, Length}, {_, Reductions}] ->
-            fire_probe('process-sample', [Pid, unicode:characters_to_binary(erltrace_dump:name(Pid)), Memory, Length, Reductions]);
+            fire_probe('process-sample', [Pid, unicode:characters_to_binary(pyusdt_process_name:name(Pid)), Memory, Length, Reductions]);
         undefined ->
             ok
     end.

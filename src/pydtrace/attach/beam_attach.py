@@ -14,6 +14,7 @@ import socket
 
 from pydtrace.erlang_node.distribution import (
     EPMD_PORT,
+    OWN_NAME,
     DistributionError,
     NodeConnection,
     WrongCookie,
@@ -80,7 +81,10 @@ def detach_node(name: str, timeout: float, options: BeamOptions) -> None:
 # --- the connection --------------------------------------------------------------------------
 
 
-def connect_to_process(pid: int, timeout: float, options: BeamOptions) -> NodeConnection:
+def connect_to_process(
+    pid: int, timeout: float, options: BeamOptions, name: str = OWN_NAME
+) -> NodeConnection:
+    """name: of this side; a node has one connection of a name.  NotAttached."""
     check_state(pid)
     process = BeamProcess(pid)
     address = process.find_address(timeout)
@@ -97,7 +101,12 @@ def connect_to_process(pid: int, timeout: float, options: BeamOptions) -> NodeCo
     for cookie in cookies:
         try:
             node = NodeConnection(
-                address, socket.gethostname() or "localhost", cookie, timeout, process.connect
+                address,
+                socket.gethostname() or "localhost",
+                cookie,
+                timeout,
+                process.connect,
+                name,
             )
         except WrongCookie:
             continue
@@ -168,11 +177,15 @@ def _read_cookie_file(path: str) -> bytes:
 def _find_library(folder: str) -> str:
     path = os.path.join(folder, "priv", _LIBRARY)
     if not os.path.isfile(path):
-        raise NotAttached(
-            f"this installation has no Erlang application: {path} is missing",
-            "build it: make -C erlang_nif, in pyusdt's source; --erlang FOLDER names another folder",
-        )
+        raise _make_unbuilt_refusal(path)
     return path
+
+
+def _make_unbuilt_refusal(path: str) -> NotAttached:
+    return NotAttached(
+        f"this installation has no Erlang application: {path} is missing",
+        "build it: make -C erlang_nif, in pyusdt's source; --erlang FOLDER names another folder",
+    )
 
 
 def _sees_file(pid: int, path: str) -> bool:
@@ -182,14 +195,21 @@ def _sees_file(pid: int, path: str) -> bool:
 
 
 def _read_modules(folder: str) -> list[tuple[str, bytes]]:
-    ebin = os.path.join(folder, "ebin")
-    found = []
-    for name in sorted(os.listdir(ebin)):
-        module, suffix = os.path.splitext(name)
-        if suffix == ".beam" and module not in _OF_NO_USE:
-            with open(os.path.join(ebin, name), "rb") as file:
-                found.append((module, file.read()))
-    return found
+    names = [os.path.splitext(name) for name in sorted(os.listdir(os.path.join(folder, "ebin")))]
+    return [
+        (module, read_module(folder, module))
+        for module, suffix in names
+        if suffix == ".beam" and module not in _OF_NO_USE
+    ]
+
+
+def read_module(folder: str, module: str) -> bytes:
+    """NotAttached."""
+    path = os.path.join(folder, "ebin", f"{module}.beam")
+    if not os.path.isfile(path):
+        raise _make_unbuilt_refusal(path)
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _enter(
@@ -205,29 +225,29 @@ def _enter(
         Atom("options"): options.enable.encode(),
         Atom("temporary"): temporary,
     }
-    with _naming(whom):
-        is_new = _load_loader(node, dict(modules)[_ATTACH])
+    with naming_target(whom):
+        is_new = load_module(node, _ATTACH, dict(modules)[_ATTACH])
         answer = node.call(_ATTACH, "enter", request)
         if is_new and (answer == "present" or not isinstance(answer, str)):
-            _unload_loader(node)
+            unload_module(node, _ATTACH)
         if not isinstance(answer, str):
             raise _make_refusal(whom, answer)
     return answer in ("brought", "enabled")
 
 
 def _leave(node: NodeConnection, whom: str, if_unused: bool) -> None:
-    with _naming(whom):
+    with naming_target(whom):
         if not node.call("erlang", "module_loaded", Atom(_ATTACH)):
             raise NotAttached(f"{whom}: nothing was brought into it")
         answer = node.call(_ATTACH, "leave", if_unused)
         if not isinstance(answer, str):
             raise _make_refusal(whom, answer)
         if answer == "ok":
-            _unload_loader(node)
+            unload_module(node, _ATTACH)
 
 
 @contextlib.contextmanager
-def _naming(whom: str):  # type: ignore[no-untyped-def]
+def naming_target(whom: str):  # type: ignore[no-untyped-def]
     try:
         yield
     except DistributionError as error:
@@ -240,16 +260,16 @@ def _make_refusal(whom: str, answer: Any) -> NotAttached:
     return NotAttached(f"{whom} gives an unknown answer: {answer}")
 
 
-def _load_loader(node: NodeConnection, beam: bytes) -> bool:
+def load_module(node: NodeConnection, module: str, beam: bytes) -> bool:
     """Whether it was not there before."""
-    if node.call("erlang", "module_loaded", Atom(_ATTACH)):
+    if node.call("erlang", "module_loaded", Atom(module)):
         return False
-    answer = node.call("code", "load_binary", Atom(_ATTACH), f"{_ATTACH}.beam", beam)
+    answer = node.call("code", "load_binary", Atom(module), f"{module}.beam", beam)
     if not isinstance(answer, tuple) or answer[:1] != ("module",):
-        raise DistributionError(f"it cannot load the module {_ATTACH}: {answer}")
+        raise DistributionError(f"it cannot load the module {module}: {answer}")
     return True
 
 
-def _unload_loader(node: NodeConnection) -> None:
-    node.call("code", "delete", Atom(_ATTACH))
-    node.call("code", "purge", Atom(_ATTACH))
+def unload_module(node: NodeConnection, module: str) -> None:
+    node.call("code", "delete", Atom(module))
+    node.call("code", "purge", Atom(module))

@@ -69,7 +69,8 @@ def list_names(connect: Connect, address: tuple[str, int], timeout: float) -> di
 
 
 class NodeConnection:
-    """node: the full name that the node has given itself.  connect: makes the socket."""
+    """node: the full name that the node has given itself; own_name: that of this side.  connect: makes the socket; name: of this side,
+    without the host.  All calls together take no longer than the timeout, unless they are allowed more time."""
 
     def __init__(
         self,
@@ -78,11 +79,14 @@ class NodeConnection:
         cookie: bytes,
         timeout: float,
         connect: Connect = socket.create_connection,
+        name: str = OWN_NAME,
     ) -> None:
-        self._end = time.monotonic() + timeout
-        self._own_name = f"{OWN_NAME}@{host}"
+        self._timeout = timeout
+        self.allow_more_time()
+        self.own_name = f"{name}@{host}"
         while True:
             self._socket = connect(address, timeout)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
                 self.node = self._shake_hands(cookie)
                 return
@@ -105,6 +109,15 @@ class NodeConnection:
         with contextlib.suppress(OSError):
             self._socket.close()
 
+    def allow_more_time(self) -> None:
+        """The timeout begins again."""
+        self._end = time.monotonic() + self._timeout
+
+    def send_to_name(self, name: str, message: Any) -> None:
+        """To a registered process; nothing says whether there is one.  Raises DistributionError."""
+        pid = self._encode_identifier(">B", (88,), (1, 0, _NO_CREATION))
+        self._send_message((_REG_SEND, pid, Atom(""), Atom(name)), message)
+
     def call(self, module: str, function: str, *arguments: Any) -> Any:
         """What the function returns.  Raises DistributionError if it does not return, or if its answer cannot be read."""
         reference = self._encode_identifier(">BH", (90, 1), (_NO_CREATION, secrets.randbits(18)))
@@ -124,7 +137,7 @@ class NodeConnection:
     def _encode_identifier(
         self, layout: str, head: tuple[int, ...], numbers: tuple[int, ...]
     ) -> etf.Opaque:
-        atom = etf.encode(Atom(self._own_name))[1:]
+        atom = etf.encode(Atom(self.own_name))[1:]
         return etf.Opaque(
             struct.pack(layout, *head) + atom + struct.pack(f">{len(numbers)}I", *numbers)
         )
@@ -186,7 +199,7 @@ class NodeConnection:
 
     def _shake_hands(self, cookie: bytes) -> str:
         """The node's name."""
-        name = self._own_name.encode()
+        name = self.own_name.encode()
         self._send_step(struct.pack(">cQIH", b"N", _FLAGS, _NO_CREATION, len(name)) + name)
         status = self._receive_step(b"s").decode("latin-1")
         if status in (

@@ -22,6 +22,7 @@ _REMARKS = {
     "lost": "samples of stacks that could not be followed: [lost]",
     "cut": "samples of stacks that were deeper than --frames",
     "no_native": "samples of stacks whose native frames are not all there",
+    "unread": "samples whose stack was not read: [not read]",
     "dropped": "events were lost: some waits are missing",
     "left_out": "samples of stacks for which there was no room: [left out]",
 }

@@ -233,6 +233,8 @@ def profile_command(options: Namespace) -> int:
     if wrong:
         print(f"{PROGRAM} profile: error: {wrong}", file=sys.stderr)
         return 2
+    if is_erlang_node(options.pid):
+        return _profile_node(options)
     try:
         found = profile.collect_profile(options)
         write_stdout(profile.write_output(found, options))
@@ -244,6 +246,27 @@ def profile_command(options: Namespace) -> int:
     except OSError as error:
         raise Failure(f"failed to run {options.command[0]}: {error.strerror}") from None
     return profile.exit_status(found.exit_status)
+
+
+def _profile_node(options: Namespace) -> int:
+    from pydtrace.attach.refusal import NotAttached
+    from pydtrace.profile.folded import fold_stacks
+
+    from . import profile, profile_erlang
+
+    if wrong := profile_erlang.explain_misfit(options):
+        return _report_misuse("profile", wrong, None)
+    try:
+        found = profile_erlang.collect_profile(options)
+    except NotAttached as error:
+        raise Failure(error) from None
+    profile.write_files(found.profile, options)
+    if options.folded:
+        sys.stderr.write(profile_erlang.render_scope(found))
+        write_stdout(fold_stacks(found.profile))
+    else:
+        write_stdout(profile_erlang.render_node_profile(found, options.paths))
+    return 0
 
 
 def diff_command(options: Namespace) -> int:

@@ -245,8 +245,17 @@ def profile_facts(profile: Profile) -> list[str]:
 
 def write_output(profile: Profile, options: Namespace) -> str:
     """Writes the files; the text for the standard output."""
+    write_files(profile, options)
+    if options.folded:
+        from pydtrace.profile.folded import fold_stacks
+
+        sys.stderr.write(render_unseen(profile))
+        return fold_stacks(profile)
+    return render_profile(profile, options.paths)
+
+
+def write_files(profile: Profile, options: Namespace) -> None:
     from pydtrace.profile.flamegraph import render_flamegraph
-    from pydtrace.profile.folded import fold_stacks
     from pydtrace.profile.pprof import encode_pprof
     from pydtrace.profile.speedscope import make_speedscope
 
@@ -257,9 +266,6 @@ def write_output(profile: Profile, options: Namespace) -> str:
     if options.flamegraph:
         page = render_flamegraph(profile, profile_title(options), profile_facts(profile))
         write_file(options.flamegraph, page)
-    if options.folded:
-        sys.stderr.write(render_unseen(profile))
-    return fold_stacks(profile) if options.folded else render_profile(profile, options.paths)
 
 
 def check_options(options: Namespace) -> str | None:

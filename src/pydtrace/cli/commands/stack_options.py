@@ -185,7 +185,7 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=parse_pid,
         metavar="PID",
-        help="a process with CPython 3.9 to 3.15 in it",
+        help="a process with CPython 3.9 to 3.15 in it, or an Erlang node",
     )
     _add_duration_option(parser)
     _add_rate_option(parser, 97, "looks a second")
@@ -207,8 +207,14 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subprocesses", action="store_true", help="with the processes that it starts"
     )
-    parser.add_argument("--threads", action="store_true", help="tell threads apart")
-    parser.add_argument("--tasks", action="store_true", help="tell tasks of asyncio apart")
+    parser.add_argument(
+        "--threads", action="store_true", help="tell threads apart; of Erlang, processes by name"
+    )
+    parser.add_argument(
+        "--tasks",
+        action="store_true",
+        help="tell tasks of asyncio apart; of Erlang, callbacks of behaviours",
+    )
     parser.add_argument("--tags", action="store_true", help="tell tags (pyusdt.put_tag) apart")
     parser.add_argument("--lines", action="store_true", help="tell the lines of a function apart")
     parser.add_argument(
@@ -228,6 +234,23 @@ def add_profile_options(parser: argparse.ArgumentParser) -> None:
         help="fold the frames of installed packages and of the standard library",
     )
     _add_paths_option(parser)
+    add_node_options(parser)
+
+
+def add_node_options(parser: argparse.ArgumentParser) -> None:
+    """How an Erlang node is entered."""
+    parser.add_argument(
+        "--cookie-file",
+        default="",
+        metavar="FILE",
+        help="with the cookie of an Erlang node; default: that of its command line or its user",
+    )
+    parser.add_argument(
+        "--erlang",
+        default="",
+        metavar="FOLDER",
+        help="the built application for Erlang nodes; default: erlang_nif of this source",
+    )
 
 
 def _add_file_options(parser: argparse.ArgumentParser) -> None:
