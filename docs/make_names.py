@@ -33,7 +33,7 @@ FIRES = {
         "",
     ),
     "request:::done": (
-        "after the last span; kind: `http`, `task`, `rpc`; cpu: ns of processor time, or -1",
+        "after the last span; kind: `http`, `task`, `rpc`, `tag`; cpu: ns, or -1",
         "",
     ),
     "rpc:::request-start": ("a gRPC server begins to answer a call", ""),

@@ -1,7 +1,7 @@
 """@tag("…"): a function, coroutine function or generator function, each call of which has a tag.
 
 - The tag is that of the call only: a generator's caller keeps its own between two steps.
-- Only tag.__call__() loads this module.
+- tag.__call__() and hooks of frameworks load this module.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from ._core import tag_variable
 
 
-class _TaggedRun:
-    """`with` it around one run."""
+class TaggedRun:
+    """`with` it around one run; pyusdt's own, which is no block of the program."""
 
     __slots__ = ("_data", "_token")
 
@@ -48,7 +48,7 @@ def tag_function(data: bytes | None, function: Any) -> Any:
 
 def _tag_plain_function(data: bytes | None, function: Any) -> Any:
     def run(*args: Any, **keywords: Any) -> Any:
-        with _TaggedRun(data):
+        with TaggedRun(data):
             return function(*args, **keywords)
 
     return run
@@ -56,7 +56,7 @@ def _tag_plain_function(data: bytes | None, function: Any) -> Any:
 
 def _tag_coroutine(data: bytes | None, function: Any) -> Any:
     async def run(*args: Any, **keywords: Any) -> Any:
-        with _TaggedRun(data):
+        with TaggedRun(data):
             return await function(*args, **keywords)
 
     return run
@@ -68,14 +68,14 @@ def _tag_generator(data: bytes | None, function: Any) -> Any:
         step, given = generator.send, None
         while True:
             try:
-                with _TaggedRun(data):
+                with TaggedRun(data):
                     value = step(given)
             except StopIteration as end:
                 return end.value
             try:
                 step, given = generator.send, (yield value)
             except GeneratorExit:
-                with _TaggedRun(data):
+                with TaggedRun(data):
                     generator.close()
                 raise
             except BaseException as error:  # noqa: BLE001 - it is thrown on

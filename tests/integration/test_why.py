@@ -15,6 +15,7 @@ pytestmark = pytest.mark.own_processes
 
 PYUSDT = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 FLASK = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_flask.py")
+TAGS = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_tags.py")
 FASTAPI = os.path.join(harness.ROOT, "tests", "integration", "programs", "why_fastapi.py")
 
 
@@ -50,6 +51,28 @@ def test_a_blocked_loop_in_fastapi():
     found = causes_by_route(ask_why(FASTAPI, "60"))
     assert "blocked by __main__.blocks /blocks/{number}" in found["waits"]
     assert re.search(r"why_fastapi.py:\d+ blocks", found["blocks"])
+
+
+def test_blocks_of_tags_are_requests():
+    """A block within a block belongs to it; what holds the lock and what runs are named."""
+    report = ask_why(TAGS, "45")
+    found = dict(re.findall(r"^tag (.*): .*\n  (.*)$", report, re.MULTILINE))
+    assert re.match("likely cause: a wait for a lock in handle .*keep_stock", found["order ?"]), (
+        found
+    )
+    assert re.match("likely cause: (code: blocks|a wait for a processor)", found["job ?"]), found
+    assert found.keys() == {"order ?", "job ?"}
+    script = 'request*:::done { printf("%s %s %s\\n", copyinstr(arg0), copyinstr(arg2), copyinstr(arg3)); }'
+    command = [PYUSDT, "run", sys.executable, TAGS, "2"]
+    run = harness.run([harness.PYDTRACE, "-qZn", script, "-c", " ".join(command)])
+    assert run.stdout.split("\n")[:-2] == [
+        "order 1 tag order ? ",
+        "order 2 tag order ? ",
+        "again tag again ",
+        "again tag again KeyError",
+        "job 1-00f067aa0ba902b7 tag job ? ",
+        "job 2-00f067aa0ba902b7 tag job ? ",
+    ]
 
 
 def test_no_cause_where_none_was_planted():

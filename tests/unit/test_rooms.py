@@ -69,10 +69,10 @@ PYTHON = {
     ),
     "pyusdt.instrument": (
         "pyusdt._core",
+        "pyusdt._tag_decorator",
         "pyusdt.framework_probes",
         "pyusdt.import_callbacks",
         "pyusdt.providers",
-        "pyusdt.tags",
     ),
     "pydtrace.dlang": (
         "pydtrace.aggregation",

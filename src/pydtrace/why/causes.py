@@ -3,7 +3,8 @@
 - A cause is a span's kind, name and line, or what the samples showed of the time without a span.
   Time that neither explains is UNKNOWN, never spread over the rest.
 - A thread that was ready to run for much longer than it used a processor waited for the PROCESSOR. Code that
-  runs so much longer in slow requests that it explains this wait is named instead.
+  runs so much longer in slow requests that it explains this wait is named instead. At the same line less is
+  enough, and another wait counts, too: a system call that wakes up often.
 - Spans of one cause that overlap count once; spans of different causes may overlap, so that the
   shares of a request may exceed 100 %.
 - The largest difference is named only if it explains LEAST_SHARE of what the slow requests take
@@ -18,7 +19,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from .request_log import covered_time
-from .sampled_code import CODE, UNKNOWN
+from .sampled_code import CODE, UNKNOWN, WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ PROCESSOR, QUOTA = "processor", "quota"
 LEAST_SHARE = 0.3
 LEAST_REQUESTS = 20  # of a route, for a comparison without a limit that the user gave
 _BUSY = 0.25  # of a wait for a processor: code that runs so much longer is what waits for it
+_AT_LINE = 0.1  # of a wait for a processor at a line: what runs or waits there so much longer is what waits for it
 _TYPICAL = 5  # times as often in slow requests as in usual ones
 _TIMES = 3  # so many times the median is slow
 _LEAST_QUEUE = 10_000_000  # ns
@@ -57,9 +59,10 @@ class Cause:
 
 
 class Comparison:
-    """causes: those with the largest difference first; slower: ns that a slow request takes longer in the mean."""
+    """causes: those with the largest difference first; slower: ns that a slow request takes longer in the mean; ready: for each line
+    the ns that a slow request waits longer there for a processor."""
 
-    __slots__ = ("causes", "limit", "route", "slow", "usual")
+    __slots__ = ("causes", "limit", "ready", "route", "slow", "usual")
 
     def __init__(
         self,
@@ -68,9 +71,10 @@ class Comparison:
         slow: list[Request],
         usual: list[Request],
         causes: list[Cause],
+        ready: Mapping[str, float],
     ) -> None:
         self.route, self.limit, self.slow, self.usual = route, limit, slow, usual
-        self.causes = causes
+        self.causes, self.ready = causes, ready
 
     @property
     def mean_slow(self) -> float:
@@ -99,12 +103,16 @@ class Comparison:
         return cause.difference + self.processor_wait(cause)
 
     def processor_wait(self, cause: Cause) -> float:
-        """ns that code of a cause waits for a processor in a slow request, as it needs one for so much longer."""
+        """ns that a cause waits for a processor in a slow request, as it needs one for so much longer, or so much more often."""
         waits = max(
             (each.difference for each in self.causes if each.key[0] in (PROCESSOR, QUOTA)),
             default=0.0,
         )
-        return waits if cause.key[0] == CODE and cause.difference >= _BUSY * waits else 0.0
+        if cause.key[0] == CODE and cause.difference >= _BUSY * waits:
+            return waits
+        at_line = self.ready.get(cause.key[2], 0.0)
+        is_part = cause.key[0] in (CODE, WAIT) and cause.difference >= _AT_LINE * at_line
+        return at_line if is_part else 0.0
 
     def _is_typical(self, cause: Cause) -> bool:
         """Of the slow requests: slow requests may have several causes, so that one need not have half of them."""
@@ -152,7 +160,21 @@ def compare_route(
     for group, name in ((slow, "slow"), (usual, "usual")):
         _add_group(causes, group, name, samples)
     ranked = sorted(causes.values(), key=lambda cause: -cause.difference)
-    return Comparison(route, limit, slow, usual, ranked)
+    ready = Counter(mean_ready(slow, samples))
+    ready.subtract(mean_ready(usual, samples))
+    return Comparison(route, limit, slow, usual, ranked, +ready)
+
+
+def mean_ready(group: Sequence[Request], samples: SampledCode) -> Mapping[str, float]:
+    """{line: ns of a request in which it waits for a processor there}."""
+    ready: dict[str, float] = {}
+    for request in group:
+        found = explain_rest(request, _unspanned_time(request), samples)
+        waits = sum(found.get((kind, "", ""), 0) for kind in (PROCESSOR, QUOTA))
+        seen = {key: n for key, n in samples.activities(request.key).items() if key[0] == CODE}
+        for (_, _, line), n in seen.items() if waits else ():
+            ready[line] = ready.get(line, 0.0) + waits * n / sum(seen.values()) / len(group)
+    return ready
 
 
 def _add_group(
@@ -182,9 +204,12 @@ def explain_request(
     for span in request.spans:
         spans.setdefault((span.kind, _cause_name(span), span.line), []).append(span)
     found = {key: covered_time(group, request.duration) for key, group in spans.items()}
-    rest = request.duration - covered_time(request.spans, request.duration)
-    found.update(explain_rest(request, rest, samples))
+    found.update(explain_rest(request, _unspanned_time(request), samples))
     return found, Counter({key: len(group) for key, group in spans.items()})
+
+
+def _unspanned_time(request: Request) -> int:
+    return request.duration - covered_time(request.spans, request.duration)
 
 
 def explain_rest(request: Request, rest: int, samples: SampledCode) -> dict[CauseKey, int]:

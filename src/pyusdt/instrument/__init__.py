@@ -53,6 +53,7 @@ _HOOKS = {
     "grpc": ("grpc", "install_calls"),
     "grpc.aio": ("grpc", "install_calls_of_aio"),
     "opentelemetry.sdk.trace": ("otel", "install_spans"),
+    "pyusdt.tags": ("tag_blocks", "install_blocks"),
     "logging": ("logging", "install_records"),
     "loguru._handler": ("loguru", "install_records"),
     "structlog._base": ("structlog", "install_records"),

@@ -31,6 +31,7 @@ PARTS = (
     "rq",
     "sqlalchemy",
     "starlette",
+    "tag_blocks",
 )  # whose hooks reach what exists already, and can leave
 NEEDED = (
     "collections",

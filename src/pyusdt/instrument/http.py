@@ -17,7 +17,8 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any
 
-from pyusdt.tags import tag
+from pyusdt._core import encode_tag
+from pyusdt._tag_decorator import TaggedRun
 
 from . import request_spans
 from .core import suppress_errors
@@ -74,7 +75,7 @@ class Request:
         self.method, self.path, self.traceparent = method, path, known[0] if known else ""
         self.route, self.status, self.sent, self.length = "", 0, 0, 0
         _start(method, "", path, self.traceparent)
-        self.tag = tag(self.traceparent) if known else None
+        self.tag = TaggedRun(encode_tag(self.traceparent)) if known else None
         if self.tag is not None:
             self.tag.__enter__()
         self.spans = (
@@ -181,6 +182,11 @@ class _Body:
 
     def __bytes__(self) -> bytes:
         return bytes(self._body)
+
+    def __del__(self) -> None:
+        """A server that never closes it: without an end the later requests of the thread would belong to this one."""
+        if (request := getattr(self, "_request", None)) is not None:
+            request.done()
 
     def close(self) -> None:
         try:

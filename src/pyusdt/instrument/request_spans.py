@@ -27,7 +27,7 @@ from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
 from pyusdt._core import encode_tag, tag_variable
-from pyusdt.tags import get_tag_data, tag
+from pyusdt._tag_decorator import TaggedRun
 
 from .core import suppress_errors
 from .probes import provider_probes
@@ -87,7 +87,7 @@ def note_stall(
 
 
 class RequestSpans:
-    """One request, task or call that is traced.  kind: "http", "task" or "rpc"."""
+    """One request, task, call or block that is traced.  kind: "http", "task", "rpc" or "tag"; block: of tag_blocks.py."""
 
     __slots__ = (
         "_began",
@@ -98,6 +98,7 @@ class RequestSpans:
         "_thread",
         "_token",
         "_worker_runs",
+        "block",
         "_loop_time",
         "_resumed",
         "kind",
@@ -110,13 +111,14 @@ class RequestSpans:
         self._worker_runs: list[tuple[int, int]] = []
         self._left_out = 0
         self._thread = get_ident()
-        data = get_tag_data()
+        data = tag_variable.get()
         self.name = (
             data.decode("utf-8", "replace")
             if data is not None
             else f"{kind} {os.getpid()}.{next(_numbers)}"
         )
-        self._tag = tag(self.name) if data is None else None
+        self.block: tuple[Any, int] | None = None
+        self._tag = TaggedRun(encode_tag(self.name)) if data is None else None
         if self._tag is not None:
             self._tag.__enter__()
         self._token: Token[RequestSpans | None] | None = current_request.set(self)
@@ -191,7 +193,7 @@ class RequestSpans:
     def leave_context(self) -> None:
         """It has ended in another context, and this one, where it began, or a copy of this one has it still."""
         current_request.set(None)
-        if self._tag is not None and get_tag_data() == encode_tag(self.name):
+        if self._tag is not None and tag_variable.get() == encode_tag(self.name):
             tag_variable.set(None)
 
     def _read_cpu(self) -> int:

@@ -13,7 +13,7 @@ from pyusdt.instrument import attached, core
 FOLDER = Path(instrument.__file__).parent
 # Modules of pyusdt that the parts import, and those that they import.
 SHARED = ["core", "db_queries", "http", "http_clients", "probes", "request_spans", "wrap_calls"]
-OTHERS = ["framework_probes", "import_callbacks", "provider_file", "providers", "tags"]
+OTHERS = ["_tag_decorator", "framework_probes", "import_callbacks", "provider_file", "providers"]
 
 
 def imported_modules(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import gc
 import sqlite3
 import subprocess
@@ -235,6 +236,26 @@ def test_a_request_that_ends_in_another_context(fired):
     second.done("/shop/Get", "OK")
     assert [end[2] for end in fired[1]] == ["/shop/List", "/shop/Get"]
     assert len({end[0] for end in fired[1]}) == 2
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_an_answer_that_is_never_closed(fired, reads):
+    """It ends when the server forgets it, so that the next request is one of its own."""
+    _, ends = fired
+
+    def application(_environ, start_response):
+        start_response("200 OK", [])
+        return iter([b"x", b"y"])
+
+    for path in ("/a", "/b"):
+        environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path}
+        body = http.WSGI(application)(environ, lambda *_: lambda _: None)
+        if reads:
+            assert next(body) == b"x"
+        assert [end[2] for end in ends] == ["GET /a"] * (path == "/b")
+        del body, environ
+    assert [end[2] for end in ends] == ["GET /a", "GET /b"]
+    assert copy.copy(http._Body.__new__(http._Body)) is not None
 
 
 def test_nothing_is_kept_of_a_request_that_has_ended(fired):

@@ -111,7 +111,7 @@ def test_code_that_did_not_get_a_processor_waited_for_it():
     }
 
 
-@pytest.mark.parametrize(("code", "kind"), [(150, "code"), (20, causes.PROCESSOR)])
+@pytest.mark.parametrize(("code", "kind"), [(150, "code"), (60, "code"), (20, causes.PROCESSOR)])
 def test_code_that_runs_longer_is_named_instead_of_its_wait_for_a_processor(code, kind):
     samples = SampledCode()
     for number in (40, 41, 42):
@@ -352,3 +352,35 @@ def test_spans_of_requests_whose_end_was_lost_go_first():
     assert pending.lost == 100
     assert not pending.take(1, "http 0") and len(pending.take(1, "http 1")) == 100
     assert len(pending.take(1, "http 200")) == 1
+
+
+@pytest.mark.parametrize(("waits", "kind"), [(4, "wait"), (1, causes.PROCESSOR)])
+def test_a_wait_that_wakes_up_often_waits_for_a_processor_at_its_line(waits, kind):
+    """fsync 100 times: on a busy machine the thread waits longer for a processor than for the disk."""
+    samples = SampledCode()
+    stack = (FrameKey(("save", "/srv/a.py", 5)),)
+    for number in (40, 41, 42):
+        for _ in range(16):
+            samples.add_sample(labels(RUNS, f"http 7.{number}"), stack)
+        for _ in range(waits):
+            samples.add_sample(labels("waits in fsync", f"http 7.{number}"), stack)
+    slow = make_log(usual_request, lambda number: make_request(number, 500 * MS, cpu=20 * MS))
+    found = compare(slow, samples)
+    assert found.main_cause.key[0] == kind
+    if kind == "wait":
+        text = report.describe_route(found, 43, report.Wording("/srv"), samples)
+        assert "a wait in fsync at a.py:5 save" in text
+        assert "It takes 100 ms of a slow request, waits 380 ms for a processor," in text
+
+
+def test_a_wait_elsewhere_does_not_stand_for_the_wait_for_a_processor():
+    samples = SampledCode()
+    for number in (40, 41, 42):
+        for _ in range(16):
+            samples.add_sample(labels(RUNS, f"http 7.{number}"), (FrameKey(("f", "/srv/a.py", 9)),))
+        for _ in range(4):
+            samples.add_sample(
+                labels("waits in fsync", f"http 7.{number}"), (FrameKey(("save", "/srv/a.py", 5)),)
+            )
+    slow = make_log(usual_request, lambda number: make_request(number, 500 * MS, cpu=20 * MS))
+    assert compare(slow, samples).main_cause.key[0] == causes.PROCESSOR
