@@ -5,7 +5,7 @@
  * int, l int64_t, t a term.
  *
  * - Names and the order of arguments are OTP's, except for process-long_*, process-large_heap,
- *   scheduler-queue, dist-queue, *-sample, ets-*, inet-*, gen_server-*, supervisor-restart and code-load,
+ *   scheduler-queue, dist-queue, *-sample, process-name, ets-*, inet-*, gen_server-*, supervisor-restart and code-load,
  *   which OTP does not have, and for the depth and the values of functions, BIFs and NIFs behind OTP's arguments.
  * - Probes that a stock emulator cannot provide are missing. docs/reference/erlang-vm.md lists them,
  *   with the reasons.
@@ -29,6 +29,7 @@
     X(SCHEDULER_QUEUE, "scheduler-queue", "ii") \
     X(DIST_QUEUE, "dist-queue", "ssll") \
     X(PROCESS_SAMPLE, "process-sample", "sslll") \
+    X(PROCESS_NAME, "process-name", "ss") \
     X(NODE_SAMPLE, "node-sample", "slllllll") \
     X(PROCESS_HEAP_GROW, "process-heap_grow", "sii") \
     X(PROCESS_HEAP_SHRINK, "process-heap_shrink", "sii") \

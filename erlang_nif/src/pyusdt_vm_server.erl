@@ -31,6 +31,7 @@
                 planned = none :: term(),           % the arguments of the plan
                 ended = [] :: [mfa()],              % functions whose returns are no longer traced
                 monitor :: pyusdt_vm_system_monitor:state(),      % what is monitored
+                names = pyusdt_vm_names:new() :: pyusdt_vm_names:state(),
                 refused = none :: none | string(),  % why it stays off until no probe is wanted
                 refusals = pyusdt_vm_refusals:new() :: pyusdt_vm_refusals:state()}).
 
@@ -158,18 +159,24 @@ check_demand(State) ->
     case pyusdt_nif:vm_wanted() of
         [] ->
             Cleared = clear_plan(State),
-            Cleared#state{wanted = [], refused = none, planned = none, ended = [], refusals = pyusdt_vm_refusals:clear(Cleared#state.refusals)};
+            Cleared#state{wanted = [], names = pyusdt_vm_names:new(), refused = none, planned = none, ended = [], refusals = pyusdt_vm_refusals:clear(Cleared#state.refusals)};
         _ -> check_sessions(State)
     end.
 
 %% vm_check_sessions/0 detects tracers that have ended, so the wanted probes are read after it.
 check_sessions(#state{refused = none} = State) ->
     Tokens = pyusdt_nif:vm_check_sessions(),
-    #state{monitor = Monitor} = Armed = set_plan(pyusdt_nif:vm_wanted(), Tokens, end_deep_returns(read_code_hash(State))),
+    Wanted = pyusdt_nif:vm_wanted(),
+    Named = fire_names(Wanted, State),
+    #state{monitor = Monitor} = Armed = set_plan(Wanted, Tokens, end_deep_returns(read_code_hash(Named))),
     enforce_limits(check_monitor(Armed#state{monitor = pyusdt_vm_system_monitor:sample(Monitor)}));
 check_sessions(State) ->
     _ = pyusdt_nif:vm_check_sessions(),
     State#state{wanted = pyusdt_nif:vm_wanted()}.
+
+%% Before anything is traced: the first events' processes have names then.
+fire_names(Wanted, #state{changes = Changes, names = Names} = State) ->
+    State#state{names = pyusdt_vm_names:fire(lists:member('process-name', Wanted), Changes, Names)}.
 
 check_monitor(#state{checks = Checks, monitor = Monitor} = State) when Checks rem ?CHECKS_PER_SECOND =:= 0 ->
     report(pyusdt_vm_system_monitor:check(Monitor), [monitor], State);

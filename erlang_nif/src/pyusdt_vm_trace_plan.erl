@@ -62,7 +62,7 @@ all_probes() ->
      'message-send-remote', 'message-queued', 'gc_major-start', 'gc_minor-start', 'gc_major-end', 'gc_minor-end',
      'port-open', 'port-command', 'port-control', 'port-exit', 'port-connect', 'port-busy',
      'port-not_busy', 'process-port_unblocked', 'process-long_gc', 'process-long_schedule', 'process-large_heap',
-     'scheduler-queue', 'dist-queue', 'process-sample', 'node-sample', 'driver-call', 'driver-init', 'driver-finish', 'driver-start',
+     'scheduler-queue', 'dist-queue', 'process-sample', 'process-name', 'node-sample', 'driver-call', 'driver-init', 'driver-finish', 'driver-start',
      'driver-stop', 'driver-output', 'driver-outputv', 'driver-control', 'dist-monitor', 'dist-port_busy',
      'dist-port_not_busy', 'dist-outputv', 'ets-entry', 'ets-return', 'inet-entry', 'inet-return',
      'gen_server-call-entry', 'gen_server-call-return', 'gen_server-cast', 'gen_server-handle-entry', 'gen_server-handle-return',

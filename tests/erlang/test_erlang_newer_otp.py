@@ -8,7 +8,15 @@ import shutil
 
 import pytest
 
-from tests.erlang import test_erlang_vm
+from tests.erlang import (
+    test_erlang_attach,
+    test_erlang_profile,
+    test_erlang_values,
+    test_erlang_vm,
+    test_erlang_vm_refusals,
+    test_erltrace_watch,
+)
+from tests.erlang.conftest import Erlang
 from tests.support import erlang_output, erlang_script_cases, erlang_vm_scripts, harness
 
 pytestmark = pytest.mark.long
@@ -17,22 +25,23 @@ OTP = os.path.join(HERE, "otp")
 NIF = os.path.join(harness.ROOT, "erlang_nif")
 
 
-@pytest.fixture(params=["trixie", "sid"])
-def otp(request, tmp_path):
+@pytest.fixture(params=["trixie", "sid"], scope="module")
+def otp(request, tmp_path_factory):
     """otp(COMMAND of a shell) -> Run, in a copy of erlang_nif in a chroot; otp.command: that command line."""
     if os.geteuid() != 0:
         pytest.skip("host: not root")
     made = harness.run([OTP, "setup", request.param], timeout=900)
     assert made.status == 0, made
+    folder = tmp_path_factory.mktemp(request.param)
     for name in ("Makefile", "src", "c_src", "otp", "test"):
         copy = shutil.copytree if os.path.isdir(f"{NIF}/{name}") else shutil.copy
-        copy(f"{NIF}/{name}", tmp_path / name)
+        copy(f"{NIF}/{name}", folder / name)
 
     def run(command: str) -> harness.Run:
-        return harness.run(run.command("sh", "-ec", command), timeout=600, cwd=tmp_path)
+        return harness.run(run.command("sh", "-ec", command), timeout=600, cwd=folder)
 
     run.command = lambda *words: [OTP, "run", request.param, *words]
-    run.newest, run.folder = request.param == "sid", tmp_path
+    run.newest, run.folder = request.param == "sid", folder
     return run
 
 
@@ -239,3 +248,66 @@ def test_scripts_of_otp(otp, monkeypatch):
             timeout=120,
         )
         (erlang_vm_scripts.tokens if script == "messages" else check)(run, n)
+
+
+# ---- tests of this machine's OTP, in which `erl` and `erlc` are those of the chroot ----
+
+
+@pytest.fixture
+def there(otp, monkeypatch):
+    """The fixture `erlang` of such a test."""
+    built = otp(
+        f"make -s PYUSDT_ROOT={harness.ROOT} && mkdir -p programs && erlc +debug_info -o programs {HERE}/programs/*.erl"
+    )
+    assert built.status == 0, built
+    commands = otp.folder / "commands"
+    commands.mkdir(exist_ok=True)
+    for name in ("erl", "erlc"):
+        (commands / name).write_text(f'#!/bin/sh\nexec {" ".join(otp.command(name))} "$@"\n')
+        (commands / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    return Erlang(str(otp.folder / "ebin"), str(otp.folder / "programs"))
+
+
+def test_values(there):
+    test_erlang_values.test_arguments_and_results(there)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_erltrace_watch.test_calls,
+        test_erltrace_watch.test_conditions,
+        test_erltrace_watch.test_a_caller_that_is_killed,
+        test_erltrace_watch.test_the_encoding_is_read,
+        test_erltrace_watch.test_top,
+    ],
+)
+def test_watch_and_top(there, test):
+    test(test_erltrace_watch.make_evaluate(there))
+
+
+@pytest.mark.parametrize("mode", ["interactive", "embedded"])
+def test_attach(there, epmd, mode):
+    test_erlang_attach.test_nothing_is_left(there, epmd, mode)
+
+
+def test_functions_are_listed_and_watched(there, epmd):
+    test_erlang_attach.test_functions_are_listed(there, epmd)
+    test_erlang_attach.test_functions_are_watched(there, epmd)
+
+
+@pytest.mark.parametrize("clause", test_erlang_vm_refusals.CLAUSES)
+def test_floods(there, clause):
+    test_erlang_vm_refusals.test_the_rate_holds_while_it_is_applied(
+        test_erlang_vm_refusals.make_node(there), clause, 20
+    )
+
+
+def test_profile(there, epmd, tmp_path):
+    for others in (20, 2000):
+        test_erlang_profile.test_shares(there, epmd, others)
+    test_erlang_profile.test_flame_graph_labels_and_folded_stacks(there, epmd, tmp_path)
+    test_erlang_profile.test_deep_stacks_are_cut(there, epmd)
+    test_erlang_profile.test_nothing_is_left(there, epmd)
+    test_erlang_profile.test_beside_attach(there, epmd)

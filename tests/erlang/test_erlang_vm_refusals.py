@@ -19,8 +19,7 @@ MONITOR = "the probes of busy ports and long pauses stay off: another process, "
 GO_ON = ". Start the tracer again to go on"
 
 
-@pytest.fixture
-def node(erlang):
+def make_node(erlang):
     """node(SETUP of programs/refusing.erl): context manager of a node that runs"""
 
     @contextlib.contextmanager
@@ -31,6 +30,9 @@ def node(erlang):
             yield started
 
     return run
+
+
+node = pytest.fixture(make_node, name="node")
 
 
 def is_new(erlang, release: int) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture(scope="module")
-def evaluate(erlang):
+def make_evaluate(erlang):
     """evaluate(expressions) -> what they print, after processes that run watched:sells/0 and watched:spins/0."""
 
     def run(expressions: str) -> str:
@@ -18,6 +17,9 @@ def evaluate(erlang):
         return made.stdout
 
     return run
+
+
+evaluate = pytest.fixture(make_evaluate, scope="module", name="evaluate")
 
 
 def test_calls(evaluate):

@@ -137,12 +137,30 @@ def parse_source(
     control = ControlLines(options, declared, library)
     parser = Parser(source, declared, control, macros, arguments, defaults, probe_level)
     tree: ast.Unit = parser.parse()
+    if parser.names_processes:
+        declaration, *clauses = parse_process_names(tree, declared, options, macros)
+        tree.items = [declaration, *tree.items, *clauses]
     last = len(arguments) - 1 if library is None else 0
     if last > 0 and last not in parser.lexer.used_args and "argref" not in options:
         end = len(source.text)
         message = f"extraneous argument '{arguments[last]}' (${last} is not referenced)"
         refuse("D_MACRO_UNUSED", Location(source, max(0, end - 1), end, end), message)
     return tree
+
+
+def parse_process_names(
+    tree: ast.Unit, declared: ProgramNames, options: Any, macros: dict[str, int]
+) -> list[ast.Node]:
+    """The clauses that procname() needs."""
+    from .front.parser import Parser
+    from .front.pragmas import ControlLines
+    from .front.process_names import make_clauses
+    from .front.source_text import Source
+
+    source = Source(make_clauses(tree), None)
+    source.limits = declared.limits
+    control = ControlLines(options, declared, None)
+    return list(Parser(source, declared, control, macros).parse().items)
 
 
 def check_types(tree: ast.Unit, names: ProgramNames) -> ast.Unit:

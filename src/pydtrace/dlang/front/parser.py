@@ -16,7 +16,7 @@ from pydtrace.dlang.compiler_limits import TOKENS_MAX
 from pydtrace.dlang.types import declarations
 from pydtrace.program import d_types as t
 
-from . import parse_types
+from . import parse_types, process_names
 from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .probe_descriptions import find_by_id, parse_description
 from .source_text import Location
@@ -83,6 +83,7 @@ class Parser:
         self.depth = 0
         self.record_depth = 0  # structs and unions around the place
         self.items: list[ast.Node] = []
+        self.names_processes = False  # procname() is called
 
     # --- tokens and places ------------------------------------------------------
 
@@ -511,8 +512,7 @@ class Parser:
                 self.next_token()
                 args = self.parse_arguments(")") if self.peek() != ")" else []
                 self.next_token()
-                self.names.require_function(self.location_from(start), expr)
-                expr = ast.Call(self.location_from(start, expr), expr, None, args)
+                expr = self.make_call(start, expr, args)
             elif kind in (".", "->"):
                 self.next_token()
                 self.lexer.after_member = True
@@ -540,6 +540,14 @@ class Parser:
         if close == "]":
             self.next_token()
         return found
+
+    def make_call(self, start: int, callee: ast.Expr, args: list[ast.Expr]) -> ast.Expr:
+        loc = self.location_from(start, callee)
+        if type(callee) is ast.Ident and callee.name == process_names.FUNCTION:
+            self.names_processes = True
+            return process_names.make_lookup(loc, args)
+        self.names.require_function(self.location_from(start), callee)
+        return ast.Call(loc, callee, None, args)
 
     @staticmethod
     def make_index(loc: Location, expr: ast.Expr, keys: list[ast.Expr]) -> ast.Expr:
