@@ -322,14 +322,14 @@ static uint32_t count_unstable(const struct pyusdt_walker *w, bool *moved)
 }
 
 /* Until all reads agree, or the tries are over.  *skip: how many of w->seen are not to be shown. */
-static uint32_t read_stack(struct pyusdt_walker *w, uint64_t thread, uint32_t *skip)
+static uint32_t read_stack(struct pyusdt_walker *w, uint64_t thread, uint32_t tries, uint32_t *skip)
 {
     struct head head;
     uint32_t flags = PYUSDT_STACK_LOST; /* where the budget is spent */
     bool moved = false;
 
     forget_thread(w);
-    for (uint32_t i = 0; i < w->tries && w->spent < BUDGET; i++) {
+    for (uint32_t i = 0; i < tries && w->spent < BUDGET; i++) {
         forget_thread(w);
         flags = follow_frames(w, read_head(w, thread, &head));
         moved = !(flags & PYUSDT_STACK_LOST) && !look_again(w, thread, &head);
@@ -427,19 +427,26 @@ static bool is_still_listed(const struct pyusdt_walker *w, const struct listed *
     return interp == listed->interp && id == word_at(listed->record, w->layout.thread_id);
 }
 
-static int walk_thread(struct pyusdt_walker *w, const struct listed *listed)
+static void put_head(const struct pyusdt_walker *w, const struct listed *listed,
+                     struct pyusdt_walked *head)
 {
-    struct pyusdt_walked walked = {.thread = listed->address, .interpreter = listed->interp};
+    *head = (struct pyusdt_walked){.thread = listed->address, .interpreter = listed->interp};
+    head->id = word_at(listed->record, w->layout.thread_id);
+    if (w->layout.thread_native)
+        head->native = word_at(listed->record, w->layout.thread_native) & 0xffffffff;
+}
+
+static int walk_thread(struct pyusdt_walker *w, const struct listed *listed, uint32_t tries)
+{
+    struct pyusdt_walked walked;
     uint32_t skip = 0;
     bool gil;
 
     if (!is_still_listed(w, listed, &gil))
         return 0;
-    walked.id = word_at(listed->record, w->layout.thread_id);
-    if (w->layout.thread_native)
-        walked.native = word_at(listed->record, w->layout.thread_native) & 0xffffffff;
+    put_head(w, listed, &walked);
     walked.flags = gil ? PYUSDT_STACK_GIL : 0;
-    walked.flags |= read_stack(w, listed->address, &skip);
+    walked.flags |= read_stack(w, listed->address, tries, &skip);
     return put_stack(w, &walked, skip);
 }
 
@@ -551,12 +558,51 @@ int pyusdt_walk(struct pyusdt_walker *w, const uint64_t *skip, size_t nskip, con
     w->nwords = w->spent = 0;
     for (uint32_t i = 0; r != -ENOMEM && i < w->nlisted; i++)
         if (!nskip || !bsearch(&w->listed[i].address, skip, nskip, sizeof *skip, compare_words)) {
-            int code = walk_thread(w, &w->listed[i]);
+            int code = walk_thread(w, &w->listed[i], w->tries);
             r = code ? code : r;
         }
     *words = w->words;
     *n = w->nwords;
     return !pyusdt_memory_is_same_process(&w->memory) ? -ESRCH : r;
+}
+
+int pyusdt_walk_list(struct pyusdt_walker *w)
+{
+    w->nwords = w->spent = 0;
+    return list_threads(w);
+}
+
+void pyusdt_walk_head(const struct pyusdt_walker *w, uint32_t i, struct pyusdt_walked *head)
+{
+    put_head(w, &w->listed[i], head);
+}
+
+uint32_t pyusdt_walk_flags(struct pyusdt_walker *w, uint32_t i)
+{
+    uint32_t skip = 0;
+    bool gil;
+
+    return is_still_listed(w, &w->listed[i], &gil) ? read_stack(w, w->listed[i].address, 1, &skip)
+                                                   : 0;
+}
+
+bool pyusdt_walk_has_gil(const struct pyusdt_walker *w, uint32_t i)
+{
+    bool gil = false;
+
+    return is_still_listed(w, &w->listed[i], &gil) && gil;
+}
+
+int pyusdt_walk_thread(struct pyusdt_walker *w, uint32_t i, uint32_t tries, size_t *at)
+{
+    *at = w->nwords;
+    return walk_thread(w, &w->listed[i], tries);
+}
+
+const uint64_t *pyusdt_walker_words(const struct pyusdt_walker *w, size_t *n)
+{
+    *n = w->nwords;
+    return w->words;
 }
 
 uint32_t pyusdt_walker_threads(const struct pyusdt_walker *w)

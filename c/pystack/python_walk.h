@@ -71,6 +71,25 @@ int pyusdt_walk(struct pyusdt_walker *walker, const uint64_t *skip, size_t nskip
 /* How many threads the last walk met, skipped ones among them. */
 uint32_t pyusdt_walker_threads(const struct pyusdt_walker *walker);
 
+/* ---- the steps of a walk, for a caller that chooses the threads ---- */
+
+/* Lists the threads anew; the words of the last walk are over. 0, or -errno. */
+int pyusdt_walk_list(struct pyusdt_walker *walker);
+
+/* The i-th of the list, without frames and flags. */
+void pyusdt_walk_head(const struct pyusdt_walker *walker, uint32_t i, struct pyusdt_walked *head);
+
+/* What one reading of its stack says, without the stack; 0: it is not there any more. */
+uint32_t pyusdt_walk_flags(struct pyusdt_walker *walker, uint32_t i);
+
+bool pyusdt_walk_has_gil(const struct pyusdt_walker *walker, uint32_t i);
+
+/* Its stack, behind the words so far, from *at on; nothing if it is not there any more. 0, -ENOMEM. */
+int pyusdt_walk_thread(struct pyusdt_walker *walker, uint32_t i, uint32_t tries, size_t *at);
+
+/* All words since pyusdt_walk_list(), until the next call that reads. */
+const uint64_t *pyusdt_walker_words(const struct pyusdt_walker *walker, size_t *n);
+
 #pragma GCC visibility pop
 
 #endif

@@ -13,7 +13,8 @@ import pytest
 from pydtrace.cli.commands.dump import MAX_NAME_CHARACTERS
 from pydtrace.driver import profile_samples
 from pydtrace.profile.folded import fold_stacks
-from pydtrace.profile.sampler import ALL, SampledProcess, SamplerOptions
+from pydtrace.profile.sampled_process import SampledProcess
+from pydtrace.profile.sampler_options import ALL, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python import code_objects, python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
@@ -209,8 +210,10 @@ def test_a_process_that_ends_between_its_stacks_and_their_names(hostile):
     with harness.started([hostile, "names"]) as subject:
         process = SampledProcess(subject.pid, profile, SamplerOptions(ALL))
         process.sample_threads()
+        process.sample_threads()
+        process.looker.forget_all()  # stacks are read by names once more
         process.python.memory = SimpleNamespace(is_same_process=lambda: False)
         with pytest.raises(StackReadError, match=f"process {subject.pid} has ended"):
             process.sample_threads()
         process.close()
-    assert profile.samples == 1  # that of the first look
+    assert profile.samples == 2  # those of the first looks

@@ -20,7 +20,8 @@ import pytest
 from pydtrace import _tracer
 from pydtrace.process import proc_threads
 from pydtrace.process.command import Command
-from pydtrace.profile.sampler import ALL, RUNNING, SampledProcess, SamplerOptions
+from pydtrace.profile.sampled_process import SampledProcess
+from pydtrace.profile.sampler_options import ALL, RUNNING, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.unwind.thread_capture import ThreadCapture
 from tests.support import stacks_harness as harness
@@ -65,6 +66,7 @@ def look_for(process: SampledProcess, profile: Profile, function: str, n: int) -
     wanted, until = samples_in(profile)[function] + n, time.monotonic() + 30
     while samples_in(profile)[function] < wanted:
         process.sample_threads()
+        process.take_counts()
         assert time.monotonic() < until, (function, profile.stacks)
 
 
@@ -211,9 +213,8 @@ def test_a_thread_that_moves_is_stopped(python):
     )
 
 
-def test_what_stands_still_is_not_stopped(monkeypatch):
+def test_what_stands_still_is_not_stopped():
     """It counts all the same."""
-    monkeypatch.setattr(_tracer, "stop_threads", lambda *_: pytest.fail("stopped"))
     profile = Profile(100, "threads")
     with harness.running(sys.executable, "fast_calls.py") as subject:
         os.kill(subject.pid, signal.SIGSTOP)
@@ -222,32 +223,9 @@ def test_what_stands_still_is_not_stopped(monkeypatch):
         process = SampledProcess(subject.pid, profile, SamplerOptions(ALL, stop=True))
         for _ in range(20):
             process.sample_threads()
+            assert process.looker.stopped == []
         process.close()
     assert profile.samples == 20
-
-
-def test_a_late_thread_goes_on_at_the_next_look(monkeypatch):
-    """Though nothing has to be stopped in that one."""
-    profile = Profile(100, "running threads")
-    with harness.running(sys.executable, "fast_calls.py") as subject:
-        process, real = (
-            SampledProcess(subject.pid, profile, SamplerOptions(RUNNING, stop=True)),
-            _tracer.stop_threads,
-        )
-
-        def late(memory, tids, child):
-            real(memory, tids, child)
-            return {}, dict.fromkeys(tids, errno.EAGAIN)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(_tracer, "stop_threads", late)
-            until = time.monotonic() + 60
-            while proc_threads.read_state_letter(subject.pid, subject.pid) != "t":
-                process.sample_threads()
-                assert time.monotonic() < until
-        process.sample_threads()
-        assert proc_threads.read_state_letter(subject.pid, subject.pid) != "t"
-        process.close()
 
 
 def test_a_thread_that_stops_late(monkeypatch):

@@ -16,6 +16,9 @@ from collections import Counter
 import pytest
 
 from pydtrace import _tracer
+from pydtrace.profile.sampled_process import SampledProcess
+from pydtrace.profile.sampler_options import ALL, SamplerOptions
+from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python import python_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_python import RemotePython
@@ -220,42 +223,38 @@ def test_the_id_of_a_thread_is_no_process():
         assert error.value.errno == errno.ESRCH
 
 
-class Neighbours:
-    """The memory of a process, in which all that lies behind the first bytes of some objects changes between two reads."""
-
-    def __init__(self, memory, ends: dict[int, int]):
-        self._memory, self._ends = memory, ends
-
-    def read(self, address: int, size: int) -> bytes:
-        data = self._memory.read(address, size)
-        kept = self._ends.get(address, size)
-        return data[:kept] + os.urandom(max(size - kept, 0))
-
-    def read_each(self, addresses, size: int) -> list[bytes]:
-        return [self.read(address, size) for address in addresses]
+def change_bytes(pid: int, address: int, size: int) -> None:
+    """Each of them becomes another."""
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(address)
+        data = memory.read(size)
+        memory.seek(address)
+        memory.write(bytes(255 - byte for byte in data))
 
 
 @pytest.mark.parametrize("python", harness.INTERPRETERS, ids=harness.name_of)
 def test_what_lies_behind_a_name_is_no_part_of_it(python):
-    """Functions that live as long as the program became "?", now and then, where the object behind their name in memory changed."""
+    """Functions that live as long as the program became "?", now and then, where the object behind their name in memory changed.  The
+    program waits meanwhile."""
     program = "def f(): print('ready'); input()\ndef größer(): f()\ngrößer()"
     with harness.started([python, "-u", "-c", program]) as subject:
-        there = RemotePython(subject.pid)
-        codes, ends = CodeObjects(there), {}
+        process = SampledProcess(subject.pid, Profile(100, "all threads"), SamplerOptions(ALL))
+        there, looker = process.python, process.looker
         [raw] = python_threads.read_raw_threads(there.make_walker(100, 8), subject.pid)
-        layout = there.layout
+        layout, codes = there.layout, CodeObjects(there)
+        assert len(raw.code_addresses) == 3
         for code in raw.code_addresses:
             name = there.read_word(code + (layout["code_qualname"] or layout["code_name"]))
             text = codes.read_text(name)
-            ends[name] = (
-                layout["unicode_ascii_data"] + len(text)
-                if text.isascii()
-                else layout["unicode_data"] + len(text)
-            )
-        codes._memory = Neighbours(there.memory, ends)
-        assert len(ends) == 3
-        for code in raw.code_addresses:
-            assert len({codes.read_identities([code])[code] for _ in range(3)}) == 1
+            end = layout["unicode_ascii_data" if text.isascii() else "unicode_data"] + len(text)
+            before = looker.read_identities([code])
+            change_bytes(subject.pid, name + end, 40)
+            assert looker.read_identities([code]) == before != [None]
+            change_bytes(subject.pid, name + end, 40)
+            change_bytes(subject.pid, name + end - 1, 1)
+            assert looker.read_identities([code]) != before
+            change_bytes(subject.pid, name + end - 1, 1)
+        process.close()
 
 
 def test_the_name_of_a_thread_stays():

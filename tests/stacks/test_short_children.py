@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from pydtrace.profile.profile_table import render_remarks
-from pydtrace.profile.sampler import UnseenChildren
 from pydtrace.profile.stack_profile import Profile
+from pydtrace.profile.unseen_children import UnseenChildren
 
 PYUSDT = os.path.join(os.path.dirname(sys.executable), "pyusdt")
 PARENT = """

@@ -17,7 +17,8 @@ from collections import Counter
 
 import pytest
 
-from pydtrace.profile.sampler import RUNNING, Sampler, SamplerOptions
+from pydtrace.profile.sampler import Sampler
+from pydtrace.profile.sampler_options import RUNNING, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from tests.support import stacks_harness as harness
 

@@ -110,6 +110,7 @@ PYTHON = {
         "pyusdt.warn_without_raising",
     ),
     "pydtrace.profile": (
+        "pydtrace._tracer",
         "pydtrace.process",
         "pydtrace.remote_python",
         "pydtrace.untrusted",

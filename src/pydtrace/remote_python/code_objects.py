@@ -16,8 +16,6 @@ from .remote_python import unpack_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from .frame_variables import FrameVariables
     from .remote_python import RemotePython
 
@@ -77,7 +75,6 @@ class _Code:
 
 
 _FREED = "?"
-_NAME = 80  # bytes of a name's object, which identify it
 
 
 def unknown_frame(address: int = 0) -> Frame:
@@ -94,8 +91,11 @@ class CodeObjects:
         self._frames: dict[tuple[int, int], Frame] = {}
         self._tables = self._lines = self._texts = 0
         layout = self._layout
-        self._name = layout["code_qualname"] or layout["code_name"]
-        self._identity = (self._name, layout["code_filename"], layout["code_linetable"])
+        self._identity = (
+            layout["code_qualname"] or layout["code_name"],
+            layout["code_filename"],
+            layout["code_linetable"],
+        )
         # not more than the object has: its memory may end behind it
         self._size = 8 + max(*self._identity, layout["code_firstlineno"], layout["bytes_size"])
 
@@ -104,28 +104,12 @@ class CodeObjects:
         self._frames.clear()
         self._texts = 0
 
-    def read_identities(self, addresses: Collection[int]) -> dict[int, bytes | None]:
-        """{code object: its identity, its fields and its name}.  None: there is none."""
-        records = dict(zip(addresses, self._memory.read_each(addresses, self._size), strict=True))
-        names = [unpack_word(record, self._name) if record else 0 for record in records.values()]
-        heads = self._memory.read_each(names, _NAME)
-        return {
-            address: self._make_identity(record, at, head) if record else None
-            for (address, record), at, head in zip(records.items(), names, heads, strict=True)
-        }
-
-    def _make_identity(self, record: bytes, at: int, head: bytes | None) -> bytes | None:
-        """at, head: the name's address and first bytes; None where its memory ends before these."""
-        layout, size = self._layout, max(min(_NAME, 4096 - at % 4096), self._layout["unicode_data"])
-        try:
-            name = head[:size] if head else self._memory.read(at, size)
-        except OSError:
+    def known_frame(self, address: int, instr: int) -> Frame | None:
+        """The Frame of a code object as it was read, whatever is there now; None if it is not kept."""
+        code = self._known.get(address)
+        if code is None:
             return None
-        state, length = name[layout["unicode_state"]], unpack_word(name, layout["unicode_length"])
-        begin = layout["unicode_ascii_data" if state >> 5 & 3 == 3 else "unicode_data"]
-        # the rest of its head changes (references, hash, whether it is interned), and so does the object that lies behind it
-        text = name[begin : begin + min(length, _NAME) * (state >> 2 & 7)]
-        return record[min(self._identity) :] + length.to_bytes(8, "little") + text
+        return Frame(code.name, code.file, self._find_line(code, instr), address)
 
     def read_frame(self, address: int, instr: int) -> Frame:
         """The Frame of a code object and a position."""

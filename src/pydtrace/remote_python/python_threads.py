@@ -46,6 +46,11 @@ _TID_IN_PTHREAD = {
 }  # glibc's struct pthread, whose address pthread_self() is
 
 
+def read_marks(flags: int) -> list[str]:
+    """The names of what could not be read of a stack."""
+    return [name for bit, name in MARKS if flags & bit]
+
+
 class Gone:
     """Stands for the thread of a PyThreadState that its process does not have."""
 
@@ -69,18 +74,18 @@ class RawThread:
         return bool(self.flags & _tracer.STACK_GIL)
 
     @property
+    def key(self) -> tuple[int, int, int]:
+        """What tells it from other threads."""
+        return self.thread, self.ident, self.native
+
+    @property
     def marks(self) -> list[str]:
-        return [name for bit, name in MARKS if self.flags & bit]
+        return read_marks(self.flags)
 
     @property
     def is_consistent(self) -> bool:
         """Whether all that is in it was so at one moment."""
         return not self.flags & _MOVED
-
-    @property
-    def was_running(self) -> bool:
-        """Whether it ran while it was read.  Else it is stopped, or in a C function."""
-        return bool(self.flags & (_MOVED | _tracer.STACK_RAN))
 
     @property
     def code_addresses(self) -> set[int]:
@@ -163,15 +168,20 @@ def read_raw_threads(walker: Walker, pid: int, skip: Sequence[int] = ()) -> list
         data = walker.walk(skip)
     except OSError as error:
         raise make_read_error(pid, error) from None
+    return merge_interpreters(parse_walk(data))
+
+
+def parse_walk(data: bytes) -> list[RawThread]:
+    """A walk's words; the thread that began first is the first."""
     words, at, found = memoryview(data).cast("Q"), 0, []
     while at < len(words):
         end = at + _HEAD + 2 * words[at + _HEAD - 1]
         found.append(RawThread(words[at : at + _HEAD], data[8 * (at + _HEAD) : 8 * end]))
         at = end
-    return _merge_interpreters(found[::-1])
+    return found[::-1]
 
 
-def _merge_interpreters(found: list[RawThread]) -> list[RawThread]:
+def merge_interpreters(found: list[RawThread]) -> list[RawThread]:
     """One Raw for each thread of the system: a thread that runs code of another interpreter has a PyThreadState in both.  The caller's frames
     stand behind those of the interpreter that it has called, and a frame between them names it.  found: begins with the main interpreter.
 

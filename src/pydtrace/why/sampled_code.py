@@ -1,6 +1,6 @@
 """What samples of stacks showed of each request: which line of the application ran or waited.
 
-A sample belongs to the request of its process whose id is the tag of its thread (profile/sampler.py).
+A sample belongs to the request of its process whose id is the tag of its thread (profile/sampled_process.py).
 Per round of samples, a thread that waits for the GIL is counted for the line that holds it then, in the
 same process. Of a lock it is counted who holds it, where that is known.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pydtrace.profile.sample_labels import HOLDER, PROCESS, STATE, THREAD
-from pydtrace.profile.sampler import (
+from pydtrace.profile.sampled_process import (
     HAS_GIL,
     RUNS,
     WAITS_FOR_GIL,

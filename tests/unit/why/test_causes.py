@@ -3,7 +3,7 @@
 import pytest
 
 from pydtrace.profile.frame_key import FrameKey
-from pydtrace.profile.sampler import HAS_GIL, RUNS, WAITS, WAITS_FOR_GIL, WAITS_FOR_LOCK
+from pydtrace.profile.sampled_process import HAS_GIL, RUNS, WAITS, WAITS_FOR_GIL, WAITS_FOR_LOCK
 from pydtrace.why import causes, report
 from pydtrace.why.request_log import PendingSpans, Request, RequestLog, Span, covered_time
 from pydtrace.why.sampled_code import SampledCode, is_application_file

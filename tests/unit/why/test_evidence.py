@@ -6,7 +6,7 @@ import re
 import pytest
 
 from pydtrace.profile.frame_key import FrameKey
-from pydtrace.profile.sampler import WAITS_FOR_LOCK
+from pydtrace.profile.sampled_process import WAITS_FOR_LOCK
 from pydtrace.why import report
 from pydtrace.why.causes import compare_route
 from pydtrace.why.evidence import Evidence, EvidenceError, RunFacts, format_evidence, read_evidence

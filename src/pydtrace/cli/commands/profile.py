@@ -24,8 +24,10 @@ from pydtrace.profile.profile_table import (
     render_remarks,
     render_unseen,
 )
+from pydtrace.profile.sample_clock import SampleClock
 from pydtrace.profile.sample_order import SampleOrder
-from pydtrace.profile.sampler import WORDS, Sampler, SamplerOptions
+from pydtrace.profile.sampler import Sampler
+from pydtrace.profile.sampler_options import WORDS, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
 from pydtrace.sinks.atomic_file import write_file
@@ -37,35 +39,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
-    from typing import Any
 
     from pydtrace.process.command import Command
 
 _RETRY_INTERVAL = 0.02  # seconds between looks at what is no Python yet
 _CHILDREN_SHARE = 0.1  # of the time, at most, for looks for processes that were started
 _PROGRESS_INTERVAL = 0.5
-
-
-class SampleClock:
-    """When to look: hz times a second, whatever a look takes; those for which there was no time are counted."""
-
-    def __init__(self, hz: int, profile: Profile) -> None:
-        self._period, self._profile = 1 / hz, profile
-        self.began = self._next = time.monotonic()
-
-    def wait_for_sample(self) -> None:
-        self._next += self._period
-        now = time.monotonic()
-        if now < self._next:
-            time.sleep(self._next - now)
-        elif now - self._next > self._period:
-            missed = int((now - self._next) / self._period)
-            self._profile.missed_rounds += missed
-            self._next += missed * self._period
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.began
+_ROUNDS = 0.5  # seconds for which rounds go on without a look at the command and the terminal
 
 
 class SamplingState:
@@ -114,7 +94,7 @@ def show_progress(profile: Profile, clock: SampleClock) -> None:
 
 
 def run_sampler(
-    sampler: Any,
+    sampler: Sampler,
     profile: Profile,
     clock: SampleClock,
     options: Namespace,
@@ -137,7 +117,8 @@ def run_sampler(
             break
         if shows and tell:
             show_progress(profile, clock)
-        clock.wait_for_sample()
+        left = _ROUNDS if options.duration is None else options.duration - clock.seconds
+        sampler.run_rounds(clock, 0.0 if options.subprocesses else min(left, _ROUNDS))
     if shows:
         sys.stderr.write("\r\x1b[K")
 

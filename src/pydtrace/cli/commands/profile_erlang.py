@@ -11,11 +11,12 @@ from collections import Counter
 from pydtrace.attach.beam_sampler import MAX_FRAMES, BeamSampler, BeamSamples
 from pydtrace.profile.frame_key import FrameKey, pseudo_frame
 from pydtrace.profile.profile_table import render_profile
+from pydtrace.profile.sample_clock import SampleClock
 from pydtrace.profile.sample_labels import PROCESS, THREAD
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
-from .profile import Interval, SampleClock, SamplingState, show_progress
+from .profile import Interval, SamplingState, show_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

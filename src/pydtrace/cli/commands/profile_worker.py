@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 
 from pydtrace.profile.pprof import encode_pprof
-from pydtrace.profile.sampler import RUNNING, WORDS, Sampler, SamplerOptions
+from pydtrace.profile.sample_clock import SampleClock
+from pydtrace.profile.sampler import Sampler
+from pydtrace.profile.sampler_options import RUNNING, WORDS, SamplerOptions
 from pydtrace.profile.stack_profile import Profile
 from pydtrace.untrusted.watchdog import watchdog
 
-from .profile import SampleClock
-
-_RETRY_ROUNDS = 20  # between two tries to sample what was no Python
+_RETRY = 1.0  # seconds between two tries to sample what was no Python
 NO_PYTHON = 3  # exit status: none of the processes is a Python that can be sampled
 
 
@@ -27,15 +27,15 @@ def sample_processes(pids: list[int], seconds: float, hz: int) -> tuple[Profile,
         sampler = Sampler(profile, options, beat)
         for pid in pids:
             sampler.add_process(pid)
-        clock, turn = SampleClock(hz, profile), 0
+        clock, retry = SampleClock(hz, profile), 0.0
         try:
             while clock.seconds < seconds:
-                if turn % _RETRY_ROUNDS == 0:
+                if clock.seconds >= retry:
                     sampler.retry_waiting()
-                turn += 1
+                    retry = clock.seconds + _RETRY
                 if not sampler.sample_processes():
                     break
-                clock.wait_for_sample()
+                sampler.run_rounds(clock, min(seconds - clock.seconds, _RETRY))
             profile.seconds = clock.seconds
         finally:
             sampler.close()

@@ -22,7 +22,8 @@ from pydtrace.consumer.tracing import TraceWarning, trace
 from pydtrace.engine import EngineError
 from pydtrace.process.identity import is_alive
 from pydtrace.process.process_names import display_name
-from pydtrace.profile.sampler import ALL, Sampler, SamplerOptions
+from pydtrace.profile.sampler import Sampler
+from pydtrace.profile.sampler_options import ALL, SamplerOptions
 from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.untrusted.watchdog import watchdog
 from pydtrace.why.evidence import Evidence, EvidenceError, RunFacts, read_evidence
