@@ -30,8 +30,10 @@ void pyusdt_name_format(const struct pyusdt_name *name, char *text)
     }
     n = snprintf(text, PYUSDT_NAME_SIZE, "%u-%llu-%u.%s", name->process.pid,
                  (unsigned long long)name->process.starttime, name->process.instance,
-                 name->kind == PYUSDT_FILE_FLIGHT ? "flight" : "ctl");
-    if (name->kind == PYUSDT_FILE_CTL || name->kind == PYUSDT_FILE_FLIGHT)
+                 name->kind == PYUSDT_FILE_FLIGHT       ? "flight"
+                 : name->kind == PYUSDT_FILE_EXCEPTIONS ? "exceptions"
+                                                        : "ctl");
+    if (name->kind != PYUSDT_FILE_AREA && name->kind != PYUSDT_FILE_RING)
         return;
     n += snprintf(text + n, PYUSDT_NAME_SIZE - (size_t)n, ".%02u.%016llx.", name->slot,
                   (unsigned long long)name->generation);
@@ -57,7 +59,9 @@ void pyusdt_name_parse(const char *text, struct pyusdt_name *name)
     name->process.starttime = starttime;
     name->generation = generation;
     if (fields == 3) {
-        name->kind = strstr(text, ".flight") ? PYUSDT_FILE_FLIGHT : PYUSDT_FILE_CTL;
+        name->kind = strstr(text, ".flight")       ? PYUSDT_FILE_FLIGHT
+                     : strstr(text, ".exceptions") ? PYUSDT_FILE_EXCEPTIONS
+                                                   : PYUSDT_FILE_CTL;
     } else if (fields == 6) {
         name->kind = strcmp(kind, "area") == 0 ? PYUSDT_FILE_AREA : PYUSDT_FILE_RING;
         if (name->kind == PYUSDT_FILE_RING && sscanf(kind, "ring%2u", &name->ring) != 1)

@@ -33,11 +33,12 @@ enum pyusdt_file {
     PYUSDT_FILE_CTL,
     PYUSDT_FILE_AREA,
     PYUSDT_FILE_RING,
-    PYUSDT_FILE_FLIGHT
+    PYUSDT_FILE_FLIGHT,
+    PYUSDT_FILE_EXCEPTIONS
 };
 struct pyusdt_name {
     enum pyusdt_file kind;
-    struct pyusdt_identity process; /* CTL, AREA, RING, FLIGHT */
+    struct pyusdt_identity process; /* CTL, AREA, RING, FLIGHT, EXCEPTIONS */
     uint32_t slot;                  /* SESSION, AREA, RING */
     uint64_t generation;            /* AREA, RING */
     uint32_t ring;                  /* RING */

@@ -3,7 +3,8 @@
  *
  * PYUSDT_FLIGHT=SIZE in the environment turns it on when the process publishes itself (SIZE in
  * bytes, k, m or g). The file is <pid>-<starttime>-<instance>.flight in the run directory
- * (layout.h).
+ * (layout.h). PYUSDT_FLIGHT=exceptions is for exceptions_file.c; both are there with a comma between
+ * them.
  *
  * - The file lies in memory, or there is none. At most KEPT_FILES files of dead processes remain
  *   beside a new one.
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "target/target.h"
+#include "shared/exceptions_file.h"
 #include "shared/sigbus_guard.h"
 #include "shared/os.h"
 
@@ -30,25 +32,60 @@
 
 /* ---- the request ---- */
 
-/* 1, and the size of a ring, which is a power of two; 0: not wanted; -EINVAL: unreadable. */
-static int read_ring_size(uint64_t *ring)
+#define EXCEPTIONS "exceptions"
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+/* The size of a ring, which is a power of two; 0: unreadable. */
+static uint64_t parse_size(const char *text, size_t length)
 {
     static const char units[] = "kmg";
-    const char *text = pyusdt_os_is_secure_exec() ? NULL : getenv("PYUSDT_FLIGHT"), *unit;
-    uint64_t size = 0;
+    const char *end = text + length, *unit;
+    uint64_t size = 0, ring = PYUSDT_RING_MIN;
 
-    if (!text || !*text || strcmp(text, "0") == 0)
-        return 0;
-    for (; *text >= '0' && *text <= '9' && size <= PYUSDT_RING_MAX; text++)
+    for (; text < end && *text >= '0' && *text <= '9' && size <= PYUSDT_RING_MAX; text++)
         size = size * 10 + (uint64_t)(*text - '0');
-    unit = *text ? strchr(units, *text | 0x20) : NULL;
-    if (size == 0 || (*text && (!unit || text[1])))
-        return -EINVAL;
+    unit = text < end ? strchr(units, *text | 0x20) : NULL;
+    if (size == 0 || (text < end && (!unit || text + 1 != end)))
+        return 0;
     if (unit)
         size <<= 10 * (unit - units + 1);
-    for (*ring = PYUSDT_RING_MIN; *ring < PYUSDT_RING_MAX && *ring < size;)
-        *ring *= 2;
-    return 1;
+    while (ring < PYUSDT_RING_MAX && ring < size)
+        ring *= 2;
+    return ring;
+}
+
+/* 0, and what is wanted: a ring's size, or 0; -EINVAL: unreadable. */
+static int read_request(uint64_t *ring, bool *exceptions)
+{
+    const char *text = pyusdt_os_is_secure_exec() ? NULL : getenv("PYUSDT_FLIGHT");
+
+    *ring = 0;
+    *exceptions = false;
+    if (!text || !*text)
+        return 0;
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        if (is_word(text, length, EXCEPTIONS))
+            *exceptions = true;
+        else if (!is_word(text, length, "0") &&
+                 (*ring != 0 || (*ring = parse_size(text, length)) == 0))
+            return -EINVAL;
+        text += length;
+        if (!*text)
+            return 0;
+    }
+}
+
+bool pyusdt_exceptions_are_wanted(void)
+{
+    uint64_t ring;
+    bool exceptions;
+
+    return read_request(&ring, &exceptions) == 0 && exceptions;
 }
 
 /* The stack of each event, with native frames; 0: none. */
@@ -66,36 +103,46 @@ static uint32_t read_frames(void)
 
 struct dead {
     int dir;
+    enum pyusdt_file kind;
     unsigned n;
     struct pyusdt_identity processes[REMOVALS_MAX];
 };
 
+/* A process of another namespace is dead only as far as we can see. */
+static bool is_of_our_namespace(int fd, enum pyusdt_file kind)
+{
+    struct pyusdt_ctl_header header;
+    struct pyusdt_exceptions exceptions;
+
+    if (kind == PYUSDT_FILE_FLIGHT)
+        return pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+               header.magic != PYUSDT_FLIGHT_MAGIC || header.pidns == pyusdt_os_pidns();
+    return pread(fd, &exceptions, sizeof exceptions, 0) != (ssize_t)sizeof exceptions ||
+           exceptions.magic != PYUSDT_EXCEPTIONS_MAGIC || exceptions.pidns == pyusdt_os_pidns();
+}
+
 static int collect_dead(void *arg, const char *text, const struct pyusdt_name *name)
 {
     struct dead *dead = arg;
-    struct pyusdt_ctl_header header;
     uint64_t size;
     int fd;
 
-    if (name->kind != PYUSDT_FILE_FLIGHT || pyusdt_is_alive(&name->process))
+    if (name->kind != dead->kind || pyusdt_is_alive(&name->process))
         return 0;
     fd = pyusdt_file_open(dead->dir, text, O_RDONLY, &size);
     if (fd < 0)
         return 0;
-    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        header.magic != PYUSDT_FLIGHT_MAGIC ||
-        header.pidns ==
-            pyusdt_os_pidns()) /* of another namespace: dead only as far as we can see */
+    if (is_of_our_namespace(fd, dead->kind))
         dead->processes[dead->n++] = name->process;
     close(fd);
     return dead->n == REMOVALS_MAX;
 }
 
 /* The oldest go, by when their processes started. */
-static void remove_oldest(int dir)
+void pyusdt_flight_remove_oldest(int dir, enum pyusdt_file kind)
 {
-    struct pyusdt_name name = {.kind = PYUSDT_FILE_FLIGHT};
-    struct dead dead = {.dir = dir};
+    struct pyusdt_name name = {.kind = kind};
+    struct dead dead = {.dir = dir, .kind = kind};
     char text[PYUSDT_NAME_SIZE];
 
     pyusdt_rundir_each(dir, collect_dead, &dead);
@@ -233,7 +280,7 @@ static int start_recorder(int dir, uint64_t ring_size)
 
     if (!pyusdt_os_is_in_memory(dir))
         return -ENOTSUP;
-    remove_oldest(dir);
+    pyusdt_flight_remove_oldest(dir, PYUSDT_FILE_FLIGHT);
     fd = open_file(dir, O_CREAT);
     if (fd < 0)
         return fd;
@@ -273,16 +320,18 @@ static int resume_recorder(void)
 bool pyusdt_flight_is_wanted(void)
 {
     uint64_t ring_size;
+    bool exceptions;
 
-    return read_ring_size(&ring_size) != 0;
+    return read_request(&ring_size, &exceptions) != 0 || ring_size != 0;
 }
 
 int pyusdt_flight_start(int dir)
 {
-    uint64_t ring_size = 0;
-    int r = read_ring_size(&ring_size);
+    uint64_t ring_size;
+    bool exceptions;
+    int r = read_request(&ring_size, &exceptions);
 
-    if (r != 1)
+    if (r != 0 || ring_size == 0)
         return r;
     return pyusdt_core.flight ? resume_recorder() : start_recorder(dir, ring_size);
 }

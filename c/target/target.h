@@ -261,6 +261,8 @@ int pyusdt_flight_start(int dir);                 /* publishing: if PYUSDT_FLIGH
 int pyusdt_flight_make_ring(int dir, uint32_t k); /* one more */
 void pyusdt_flight_add_probes(uint32_t first);    /* probes from `first` on are new */
 void pyusdt_flight_close(void);                   /* in a forked child: it is the parent's */
+/* so that no more than seven files of dead processes stay; kind: of the two that outlive them */
+void pyusdt_flight_remove_oldest(int dir, enum pyusdt_file kind);
 
 /* ring.c */
 uint32_t pyusdt_self_tid(void);

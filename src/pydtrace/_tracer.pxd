@@ -150,6 +150,16 @@ cdef extern from "discovery/ring_usage.h" nogil:
     int pyusdt_read_ring_usage(pyusdt_ring_usage_fn *fn, void *arg, pyusdt_error *error)
 
 
+cdef extern from "discovery/exceptions_files.h" nogil:
+    struct pyusdt_exceptions_found:
+        uint32_t pid
+        uint64_t starttime
+        int is_alive, fd
+        const char *name
+    ctypedef int pyusdt_exceptions_fn(void *arg, const pyusdt_exceptions_found *found) noexcept
+    int pyusdt_each_exceptions_file(uint32_t pid, pyusdt_exceptions_fn *fn, void *arg, pyusdt_error *error)
+
+
 cdef extern from "discovery/find_process.h" nogil:
     int pyusdt_find_rundir(pid_t pid, char *path, size_t size, pyusdt_error *error)
 

@@ -598,6 +598,27 @@ def list_ring_usage():
     return out
 
 
+cdef int read_exceptions_file(void *arg, const pyusdt_exceptions_found *found) noexcept with gil:
+    read, errors = <tuple>arg
+    try:
+        return bool(read(found.pid, found.starttime, found.is_alive != 0, os.fsdecode(found.name), found.fd))
+    except BaseException as error:
+        errors.append(error)
+        return 1
+
+
+def read_exceptions_files(pid_t pid, read):
+    """Call read(pid, start time, whether it is alive, the file's name, a descriptor) for each process that keeps exceptions, or for
+    this one (0: all), until it returns true."""
+    cdef pyusdt_error err
+    given = (read, [])
+    cdef int code = pyusdt_each_exceptions_file(pid, read_exceptions_file, <void *>given, &err)
+    if given[1]:
+        raise given[1][0]
+    if code < 0:
+        raise failure(code, &err)
+
+
 def find_published(pid_t pid):
     """(run directory, whether it has published itself) of a process with pyusdt.
 

@@ -152,7 +152,7 @@ def _flight_reason(error: OSError) -> str:
     import errno
 
     if error.errno == errno.EINVAL:
-        return f"{os.environ['PYUSDT_FLIGHT']!r} is not a size (64k, 4m)"
+        return f"{os.environ['PYUSDT_FLIGHT']!r} is not a size (64k, 4m), nor exceptions, nor 64k,exceptions"
     if error.errno in (errno.ENOTSUP, errno.EOPNOTSUPP):
         return (
             "the run directory is not on a tmpfs; set PYUSDT_RUNDIR to one that is, below /dev/shm"
@@ -195,3 +195,7 @@ if os.environ.get("PYUSDT_INSTRUMENT", "0") not in ("", "0"):
     from . import instrument
 
     instrument.enable_as_asked(os.environ["PYUSDT_INSTRUMENT"])
+if "exceptions" in os.environ.get("PYUSDT_FLIGHT", "").split(","):
+    from .vm import keep_exceptions
+
+    keep_exceptions()

@@ -17,8 +17,10 @@ import sys
 import threading  # noqa: F401 - the probes of threads are in it, whoever imports it first
 
 from pyusdt._core import (
+    tag_variable,
     vm_inject_children,
     vm_is_first,
+    vm_keep_exceptions,
     vm_missing_parts,
     vm_pause,
     vm_probes,
@@ -79,6 +81,31 @@ def enable_as_asked(value: str) -> None:
         warn_without_raising(
             f"no provider python (PYUSDT_VM): {error}; see `pyusdt help python-vm`", 4
         )
+
+
+def keep_exceptions() -> None:
+    """PYUSDT_FLIGHT=exceptions in the environment of a program that imports pyusdt: enable(), and the last exceptions are kept
+    in a file (docs/howto/exceptions.md).  Nothing is raised."""
+    try:
+        enable()
+        vm_keep_exceptions(tag_variable)
+    except (OSError, RuntimeError) as error:
+        from pyusdt.warn_without_raising import warn_without_raising
+
+        warn_without_raising(
+            f"no exceptions are kept (PYUSDT_FLIGHT): {_explain(error)}; see `pyusdt help exceptions`",
+            4,
+        )
+
+
+def _explain(error: Exception) -> str:
+    import errno
+
+    if isinstance(error, OSError) and error.errno in (errno.ENOTSUP, errno.EOPNOTSUPP):
+        return (
+            "the run directory is not on a tmpfs; set PYUSDT_RUNDIR to one that is, below /dev/shm"
+        )
+    return str(error)
 
 
 def disable() -> None:

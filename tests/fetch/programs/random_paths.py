@@ -4,6 +4,7 @@ Arguments: the folder of fetch_main, a seed, how many paths.  It prints "ok PATH
 """
 
 import collections
+import ctypes
 import dataclasses
 import datetime
 import decimal
@@ -15,6 +16,7 @@ import struct
 import sys
 import types
 import uuid
+import weakref
 
 sys.path.insert(0, sys.argv[1])
 import fetch_main
@@ -139,6 +141,37 @@ type.__setattr__(EvilNames, "shown", 9)
 Stolen = type("Stolen", (), {"a": Slotted.__dict__["a"], "b": 4})  # another class's slot
 Mixed = type("Mixed", (), {EvilKey("a"): 1, "b": 2, EvilKey("c"): 3})
 Point = collections.namedtuple("Point", "a b")
+
+
+class Structure(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_char * 8)]
+
+
+class Referent(Hurting):
+    """A proxy hands every question on to it."""
+
+    __hash__ = count
+
+
+class Dead:
+    pass
+
+
+HURTING = object.__new__(Referent)
+object.__setattr__(HURTING, "a", 7)
+HUGE = 1 << 3_400_000  # more than 10**6 digits
+OUTSIDE = [
+    weakref.ref(HURTING),
+    weakref.proxy(HURTING),
+    weakref.proxy(Dead()),  # which has ended
+    Structure(3, b"text"),
+    (ctypes.c_int * 3)(1, 2, 3),
+    ctypes.pointer(ctypes.c_int(5)),
+    HUGE,
+    -HUGE,
+    "\ud800\udfff" * 9,
+]
+OUTSIDE[3].c = 8  # beside its fields
 NAMES = [
     "a",
     "b",
@@ -178,6 +211,7 @@ def make_leaf():
             lambda: WithMeta,
             lambda: Base,
             lambda: types,
+            lambda: chance.choice(OUTSIDE),
         ]
     )()
 
@@ -411,7 +445,12 @@ def c_name(kind):
     return C_NAMES.get(kind.__name__ if type(kind) is type else name, name).encode()
 
 
-C_NAMES = {"SimpleNamespace": "types.SimpleNamespace"}
+C_NAMES = {
+    "SimpleNamespace": "types.SimpleNamespace",
+    "ReferenceType": "weakref.ReferenceType",
+    "ProxyType": "weakref.ProxyType",
+    "CallableProxyType": "weakref.CallableProxyType",
+}
 
 
 # ---- paths ----

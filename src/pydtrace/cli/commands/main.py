@@ -224,6 +224,26 @@ def dump_command(options: Namespace) -> int:
     return 0
 
 
+def exceptions_command(options: Namespace) -> int:
+    from pydtrace.remote_python.kept_exceptions import NoExceptions
+
+    from . import exceptions
+
+    try:
+        if options.asked is None:
+            write_stdout(format_columns(exceptions.format_rows()))
+            return 0
+        kept = exceptions.read_asked(options.asked)
+    except NoExceptions as error:
+        raise Failure(escape_for_terminal(str(error))) from None
+    except OSError as error:
+        what = error.filename or options.asked or "the run directory"
+        raise Failure(escape_for_terminal(f"{what}: {error.strerror}")) from None
+    encode = exceptions.encode_process if options.json else exceptions.format_process
+    write_stdout(encode(kept, options.last))
+    return 0
+
+
 def profile_command(options: Namespace) -> int:
     from pydtrace.remote_python.remote_python import EndedBeforePython, StackReadError
 
@@ -963,6 +983,11 @@ COMMANDS = {
         dump_command,
         stack_options.add_dump_options,
         "the stacks of all threads of Python processes, now",
+    ),
+    "exceptions": Command(
+        exceptions_command,
+        stack_options.add_exceptions_options,
+        "the last exceptions of a Python process, also of a dead one, with variables",
     ),
     "profile": Command(
         profile_command,

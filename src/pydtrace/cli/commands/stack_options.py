@@ -1,4 +1,4 @@
-"""The options that `pyusdt dump` and `pyusdt profile` share: an argparse parser's arguments, and
+"""The options that `pyusdt dump`, `exceptions` and `pyusdt profile` share: an argparse parser's arguments, and
 their checks.
 """
 
@@ -108,6 +108,25 @@ def _add_frames_option(parser: argparse.ArgumentParser) -> None:
         default=1000,
         metavar="N",
         help="of a stack, the innermost; default: 1000",
+    )
+
+
+def add_exceptions_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "asked",
+        nargs="?",
+        metavar="PID|FILE",
+        help="a process, also one that has ended, or its file; without: the list of processes",
+    )
+    parser.add_argument(
+        "-n",
+        "--last",
+        type=bounded_integer(10_000),
+        metavar="N",
+        help="only the last N exceptions",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="JSON: an object in a line for each exception"
     )
 
 

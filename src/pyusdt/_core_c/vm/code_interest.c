@@ -282,11 +282,15 @@ static int is_raise(PyCodeObject *code, int offset)
     return found;
 }
 
+int pyusdt_vm_is_new_exception(PyObject *traceback)
+{
+    return traceback == NULL || !PyTraceBack_Check(traceback) ||
+           ((PyTracebackObject *)traceback)->tb_next == NULL;
+}
+
 int pyusdt_vm_is_raised_here(PyObject *traceback, PyCodeObject *code, int offset)
 {
-    if (traceback == NULL || !PyTraceBack_Check(traceback))
-        return 1;
-    return ((PyTracebackObject *)traceback)->tb_next == NULL || is_raise(code, offset);
+    return pyusdt_vm_is_new_exception(traceback) || is_raise(code, offset);
 }
 
 /* ---- events ---- */

@@ -15,14 +15,8 @@
 
 typedef _PyInterpreterFrame frame_type;
 
-static frame_type *current_frame(void)
+static frame_type *skip_frames_of_c(frame_type *frame)
 {
-#if PY_VERSION_HEX >= 0x030d0000
-    frame_type *frame = PyThreadState_Get()->current_frame;
-#else
-    frame_type *frame = PyThreadState_Get()->cframe->current_frame;
-#endif
-
 #if PY_VERSION_HEX >= 0x030e0000
     while (frame != NULL && frame->owner >= FRAME_OWNED_BY_INTERPRETER)
         frame = frame->previous;
@@ -31,6 +25,25 @@ static frame_type *current_frame(void)
         frame = frame->previous;
 #endif
     return frame;
+}
+
+static frame_type *current_frame(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return skip_frames_of_c(PyThreadState_Get()->current_frame);
+#else
+    return skip_frames_of_c(PyThreadState_Get()->cframe->current_frame);
+#endif
+}
+
+static frame_type *calling_frame(frame_type *frame)
+{
+    return skip_frames_of_c(frame->previous);
+}
+
+static int frame_offset(frame_type *frame)
+{
+    return _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
 }
 
 #if PY_VERSION_HEX >= 0x030e0000
@@ -124,9 +137,8 @@ PyObject *pyusdt_read_local(PyObject *name)
     return NULL;
 }
 
-void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
+static void visit_locals(frame_type *frame, pyusdt_visitor visit, void *arg)
 {
-    frame_type *frame = current_frame();
     PyCodeObject *code = frame != NULL ? frame_code(frame) : NULL;
 
     for (int i = 0; code != NULL && i < code->co_nlocalsplus; i++) {
@@ -156,6 +168,21 @@ static frame_type *current_frame(void)
     return PyThreadState_Get()->frame;
 }
 
+static frame_type *calling_frame(frame_type *frame)
+{
+    return frame->f_back;
+}
+
+static PyCodeObject *frame_code(frame_type *frame)
+{
+    return frame->f_code;
+}
+
+static int frame_offset(frame_type *frame)
+{
+    return frame->f_lasti * 2;
+}
+
 /* The index of a name; -1: it is not there. */
 static Py_ssize_t find_name(PyObject *names, PyObject *name)
 {
@@ -171,9 +198,8 @@ static PyObject *read_cell(PyObject *cell)
 }
 
 /* An argument that inner functions use is in a cell, and its own slot is empty. */
-PyObject *pyusdt_read_local(PyObject *name)
+static PyObject *read_local(frame_type *frame, PyObject *name)
 {
-    frame_type *frame = current_frame();
     PyCodeObject *code = frame != NULL ? frame->f_code : NULL;
     PyObject **slots;
     Py_ssize_t at;
@@ -193,27 +219,32 @@ PyObject *pyusdt_read_local(PyObject *name)
     return at >= 0 ? read_cell(slots[at]) : NULL;
 }
 
-static int visit_names(PyObject *names, PyObject **skipped, pyusdt_visitor visit, void *arg)
+PyObject *pyusdt_read_local(PyObject *name)
+{
+    return read_local(current_frame(), name);
+}
+
+static int visit_names(frame_type *frame, PyObject *names, PyObject **skipped, pyusdt_visitor visit,
+                       void *arg)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i), *value = NULL;
 
         if (skipped == NULL || find_name(*skipped, name) < 0)
-            value = pyusdt_read_local(name);
+            value = read_local(frame, name);
         if (value != NULL && !visit(arg, name, value))
             return 0;
     }
     return 1;
 }
 
-void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
+static void visit_locals(frame_type *frame, pyusdt_visitor visit, void *arg)
 {
-    frame_type *frame = current_frame();
     PyCodeObject *code = frame != NULL ? frame->f_code : NULL;
 
-    if (code != NULL && visit_names(code->co_varnames, NULL, visit, arg) &&
-        visit_names(code->co_cellvars, &code->co_varnames, visit, arg))
-        visit_names(code->co_freevars, NULL, visit, arg);
+    if (code != NULL && visit_names(frame, code->co_varnames, NULL, visit, arg) &&
+        visit_names(frame, code->co_cellvars, &code->co_varnames, visit, arg))
+        visit_names(frame, code->co_freevars, NULL, visit, arg);
 }
 
 void pyusdt_visit_variable_names(PyCodeObject *code, int (*visit)(void *arg, PyObject *name),
@@ -229,6 +260,42 @@ void pyusdt_visit_variable_names(PyCodeObject *code, int (*visit)(void *arg, PyO
 }
 
 #endif
+
+void pyusdt_visit_locals(pyusdt_visitor visit, void *arg)
+{
+    visit_locals(current_frame(), visit, arg);
+}
+
+struct pyusdt_frame *pyusdt_innermost_frame(void)
+{
+    return (struct pyusdt_frame *)current_frame();
+}
+
+struct pyusdt_frame *pyusdt_calling_frame(struct pyusdt_frame *frame)
+{
+    return (struct pyusdt_frame *)calling_frame((frame_type *)frame);
+}
+
+PyCodeObject *pyusdt_frame_code(struct pyusdt_frame *frame)
+{
+    return frame_code((frame_type *)frame);
+}
+
+int pyusdt_frame_offset(struct pyusdt_frame *frame)
+{
+    return frame_offset((frame_type *)frame);
+}
+
+void pyusdt_visit_variables(struct pyusdt_frame *frame, pyusdt_visitor visit, void *arg)
+{
+    PyCodeObject *code = frame_code((frame_type *)frame);
+    PyObject *names = ((frame_type *)frame)->f_locals;
+
+    if (code != NULL && code->co_flags & CO_OPTIMIZED)
+        visit_locals((frame_type *)frame, visit, arg);
+    else if (names != NULL && PyDict_Check(names))
+        pyusdt_visit_items(names, visit, arg);
+}
 
 PyObject *pyusdt_read_global(PyObject *name)
 {

@@ -12,6 +12,7 @@
 #if PY_VERSION_HEX >= 0x030c0000
 
 #include "_core_c/saved_exception.h"
+#include "_core_c/vm/exception_recorder.h"
 
 /* 0, 1, 2 and 5 are the debugger's, coverage's, the profiler's and the optimizer's. Tools that take
  * an id without checking begin at 3. */
@@ -181,10 +182,20 @@ static PyObject *exception_event(PyObject *const *args, int probe)
     Py_RETURN_NONE;
 }
 
+static PyObject *raise_event(PyObject *const *args, int probe)
+{
+    if ((now_wanted & PYUSDT_VM_KEEPS_EXCEPTIONS) != 0 &&
+        pyusdt_vm_is_new_exception(((PyBaseExceptionObject *)args[2])->traceback))
+        pyusdt_exceptions_keep(args[2], (PyCodeObject *)args[0], pyusdt_vm_read_offset(args[1]));
+    if ((now_wanted & PYUSDT_VM_BIT(probe)) == 0)
+        Py_RETURN_NONE;
+    return exception_event(args, probe);
+}
+
 static PyObject *on_raise(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                           PyObject *Py_UNUSED(names))
 {
-    return call_back(exception_event, args, PYUSDT_VM_EXCEPTION_RAISE);
+    return call_back(raise_event, args, PYUSDT_VM_EXCEPTION_RAISE);
 }
 
 static PyObject *on_handled(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
@@ -243,7 +254,7 @@ static const struct {
     {"PY_YIELD", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_yield, 0},
     {"PY_UNWIND", PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN), on_unwind, 0},
     {"LINE", PYUSDT_VM_BIT(PYUSDT_VM_LINE), on_line, 0},
-    {"RAISE", PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE), on_raise, 0},
+    {"RAISE", PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE) | PYUSDT_VM_KEEPS_EXCEPTIONS, on_raise, 0},
     {"EXCEPTION_HANDLED", PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_HANDLED), on_handled, 0},
     {"CALL", PYUSDT_VM_C_FUNCTIONS, on_call, 0},
     {"C_RETURN", PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN), on_c_return, 1},

@@ -7,6 +7,8 @@
  * - If only functions are wanted, the frame hook is used if possible (frame_hook.c), because the
  *   interpreter runs every instruction more slowly under a profile function.
  * - Handled exceptions are not reported.
+ * - If exceptions are only kept (exception_recorder.h), the trace function is set and the interpreter
+ *   does not trace: it then calls for exceptions only, and all else is as fast as without it.
  */
 #include "_core_c/vm/python_provider.h"
 
@@ -14,6 +16,8 @@
 
 #include <frameobject.h>
 #include <opcode.h>
+
+#include "_core_c/vm/exception_recorder.h"
 
 #define BY_PROFILE (PYUSDT_VM_FUNCTIONS | PYUSDT_VM_C_FUNCTIONS)
 #define BY_TRACE (PYUSDT_VM_BIT(PYUSDT_VM_LINE) | PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE))
@@ -148,6 +152,15 @@ static void fire_line(PyFrameObject *frame, PyCodeObject *code)
     pyusdt_vm_fire_code(&event);
 }
 
+/* Before all other events, as the traceback has one frame more for each frame that it passes. */
+static void keep_exception(PyFrameObject *frame, PyCodeObject *code, PyObject *info)
+{
+    if ((now_wanted & PYUSDT_VM_KEEPS_EXCEPTIONS) != 0 && PyTuple_Check(info) &&
+        PyTuple_GET_SIZE(info) == 3 && PyTraceBack_Check(PyTuple_GET_ITEM(info, 2)) &&
+        pyusdt_vm_is_new_exception(PyTuple_GET_ITEM(info, 2)))
+        pyusdt_exceptions_keep(PyTuple_GET_ITEM(info, 1), code, read_offset(frame));
+}
+
 static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
@@ -155,10 +168,79 @@ static int on_trace(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     (void)self;
     if (what == PyTrace_LINE && is_on(PYUSDT_VM_LINE))
         fire_line(frame, code);
-    else if (what == PyTrace_EXCEPTION && is_on(PYUSDT_VM_EXCEPTION_RAISE))
+    if (what == PyTrace_EXCEPTION)
+        keep_exception(frame, code, arg);
+    if (what == PyTrace_EXCEPTION && is_on(PYUSDT_VM_EXCEPTION_RAISE))
         fire_raise(frame, code, arg);
     Py_DECREF(code);
     return 0;
+}
+
+/* ---- exceptions, if nothing else is traced ---- */
+
+/* After each call of a trace function the interpreter begins to trace. It then destroys the tuple
+ * that it has given to that function, and with it this object, which ends the tracing again. Nothing
+ * runs in between. */
+static void end_tracing(PyObject *Py_UNUSED(self))
+{
+    PyThreadState *thread = PyThreadState_Get();
+
+    if (thread->c_profilefunc == NULL)
+        thread->cframe->use_tracing = 0;
+}
+
+static PyTypeObject tracing_end_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyusdt._core._TracingEnd",
+    .tp_basicsize = sizeof(PyObject),
+    .tp_dealloc = end_tracing,
+};
+static PyObject tracing_end = {.ob_type = &tracing_end_type};
+
+/* The interpreter has references of its own to what is in the tuple. */
+static void end_tracing_after(PyObject *info)
+{
+    PyObject *type = PyTuple_GET_ITEM(info, 0);
+
+    Py_SET_REFCNT(&tracing_end, 1);
+    PyTuple_SET_ITEM(info, 0, &tracing_end);
+    Py_DECREF(type);
+}
+
+/* Other events come if the program has set or removed a profile function. Then this one is out until
+ * the watcher looks again. */
+static int on_exception(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
+{
+    PyCodeObject *code;
+
+    (void)self;
+    if (what != PyTrace_EXCEPTION || !PyTuple_CheckExact(arg) || Py_REFCNT(arg) != 1 ||
+        PyTuple_GET_SIZE(arg) != 3) {
+        PyThreadState_Get()->c_tracefunc = NULL;
+        return 0;
+    }
+    code = PyFrame_GetCode(frame);
+    keep_exception(frame, code, arg);
+    Py_DECREF(code);
+    end_tracing_after(arg);
+    return 0;
+}
+
+static int only_keeps_exceptions(uint32_t wanted)
+{
+    return (wanted & BY_TRACE) == 0 && (wanted & PYUSDT_VM_KEEPS_EXCEPTIONS) != 0;
+}
+
+static void remove_exception_function(PyThreadState *thread)
+{
+    if (thread->c_tracefunc == on_exception)
+        thread->c_tracefunc = NULL;
+}
+
+/* Not beside a profile function, for which the interpreter traces. */
+static void add_exception_function(PyThreadState *thread)
+{
+    if (thread->c_tracefunc == NULL && thread->c_profilefunc == NULL)
+        thread->c_tracefunc = on_exception;
 }
 
 /* ---- in which threads ---- */
@@ -186,6 +268,7 @@ static void set_thread(PyThreadState *thread, uint32_t wanted, struct others *ot
     int profiles = (wanted & BY_PROFILE) != 0 && !by_frames, traces = (wanted & BY_TRACE) != 0;
     uint64_t id = PyThreadState_GetID(thread);
 
+    remove_exception_function(thread);
     others->profilers |=
         has_lost(&had_functions[id % 64].profiled, id, profiles, thread->c_profilefunc == NULL);
     others->tracers |=
@@ -200,6 +283,8 @@ static void set_thread(PyThreadState *thread, uint32_t wanted, struct others *ot
     else if (traces != (thread->c_tracefunc == on_trace) &&
              _PyEval_SetTrace(thread, traces ? on_trace : NULL, NULL) < 0)
         PyErr_Clear();
+    if (only_keeps_exceptions(wanted))
+        add_exception_function(thread);
 }
 
 void pyusdt_vm_code_set_thread(void)
@@ -275,7 +360,7 @@ static int are_profiled(void)
 
 int pyusdt_vm_code_must_check(void)
 {
-    return (now_wanted & BY_TRACE) != 0 || are_profiled();
+    return (now_wanted & (BY_TRACE | PYUSDT_VM_KEEPS_EXCEPTIONS)) != 0 || are_profiled();
 }
 
 /* A tool that came and went between two checks has left the place empty. */

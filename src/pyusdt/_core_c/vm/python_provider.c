@@ -11,6 +11,7 @@
 #include "_core_c/vm/python_provider.h"
 
 #include "_core_c/heap_hooks.h"
+#include "_core_c/vm/exception_recorder.h"
 #include "_core_c/vm/session_values.h"
 
 #include <errno.h>
@@ -320,11 +321,18 @@ static int must_check(void)
            pyusdt_vm_paths_must_explain() || is_unused_for_long();
 }
 
+/* As long as the provider is enabled. */
+static int keeps_exceptions(void)
+{
+    return enabled && pyusdt_exceptions_are_kept();
+}
+
 /* With the GIL: the demand of sessions and of USDT tracers. */
 static void apply_demand(uint32_t wanted, uint32_t attached)
 {
     static uint32_t generation;
     uint32_t now = pyusdt_places_generation();
+    uint32_t kept = keeps_exceptions() ? PYUSDT_VM_KEEPS_EXCEPTIONS : 0;
 
     __atomic_store_n(&pyusdt_vm_attached, attached, __ATOMIC_RELEASE);
     wanted |= attached;
@@ -332,9 +340,9 @@ static void apply_demand(uint32_t wanted, uint32_t attached)
     report_sub_interpreters();
     pyusdt_vm_paths_prepare();
     pyusdt_vm_paths_explain();
-    pyusdt_vm_hooks_set(wanted);
+    pyusdt_vm_hooks_set(wanted | kept);
     pyusdt_vm_memory_set(wanted);
-    pyusdt_vm_code_set(wanted & CODE_PROBES, now != generation);
+    pyusdt_vm_code_set((wanted & CODE_PROBES) | kept, now != generation);
     generation = now;
 }
 
@@ -706,6 +714,15 @@ static PyObject *vm_apply_demand(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(
     return PyBool_FromLong(enabled);
 }
 
+/* vm_keep_exceptions(tag_variable) */
+static PyObject *vm_keep_exceptions(PyObject *Py_UNUSED(self), PyObject *tag_variable)
+{
+    if (pyusdt_exceptions_start(tag_variable) < 0)
+        return NULL;
+    apply_demand(read_wanted(), read_attached());
+    Py_RETURN_NONE;
+}
+
 static PyObject *vm_is_first(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
     static int was_asked;
@@ -768,6 +785,10 @@ static PyMethodDef callables[] = {
     {"vm_apply_demand", vm_apply_demand, METH_NOARGS,
      "vm_apply_demand()\n--\n\n"
      "If the provider is on: sessions that trace this process see the next call. Returns whether it is on."},
+    {"vm_keep_exceptions", vm_keep_exceptions, METH_O,
+     "vm_keep_exceptions(tag_variable, /)\n--\n\n"
+     "After vm_start(): keeps the last exceptions in a file of the run directory. Raises OSError if there can\n"
+     "be none, RuntimeError if this CPython's values cannot be read."},
     {"vm_is_first", vm_is_first, METH_NOARGS,
      "vm_is_first()\n--\n\nWhether this is the first call in this process."},
     {"vm_sessions", vm_sessions, METH_NOARGS,

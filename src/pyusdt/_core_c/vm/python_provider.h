@@ -20,6 +20,7 @@
  * runtime_events.c   the collector, imports, threads, audit events
  * asyncio_steps.c    asyncio tasks
  * object_events.c    object creation and destruction
+ * exception_recorder.c  the last exceptions, kept in a file
  * child_programs.c   other programs that this program starts, or becomes
  */
 #ifndef PYUSDT_CORE_PYTHON_PROVIDER_H
@@ -66,6 +67,9 @@ enum pyusdt_vm_exit { PYUSDT_VM_RETURNED, PYUSDT_VM_YIELDED, PYUSDT_VM_UNWOUND }
     (PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_FUNCTION_RETURN))
 #define PYUSDT_VM_C_FUNCTIONS \
     (PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_ENTRY) | PYUSDT_VM_BIT(PYUSDT_VM_C_FUNCTION_RETURN))
+
+/* Beside the probes: exceptions are kept (exception_recorder.h). */
+#define PYUSDT_VM_KEEPS_EXCEPTIONS (1u << 31)
 
 /* Tracers, without the flight recorder: nothing is set in the interpreter only for it, since that
  * would be for every call. */
@@ -242,6 +246,9 @@ int pyusdt_vm_read_offset(PyObject *offset);
 void pyusdt_vm_fire_call(enum pyusdt_pyvm_probe probe, PyObject *callable, PyCodeObject *caller,
                          int offset, uint64_t left);
 
+/* Whether it was raised for the first time, in the frame where this traceback is seen. */
+int pyusdt_vm_is_new_exception(PyObject *traceback);
+
 /* Whether an exception, seen in a frame of this code at this instruction, was raised there and
  * does not just pass. */
 int pyusdt_vm_is_raised_here(PyObject *traceback, PyCodeObject *code, int offset);
@@ -257,8 +264,8 @@ void pyusdt_vm_function_names(PyObject *callable, PyObject **module, PyObject **
 
 /* ---- monitoring.c or profile_trace.c ---- */
 
-/* Sets exactly what the wanted probes of code need; 0: nothing at all. refresh: patterns have
- * changed. */
+/* Sets exactly what the wanted probes of code and PYUSDT_VM_KEEPS_EXCEPTIONS need; 0: nothing at
+ * all. refresh: patterns have changed. */
 void pyusdt_vm_code_set(uint32_t wanted, int refresh);
 
 /* Whether another tool may remove our settings for them without notice, so that they must be

@@ -259,9 +259,9 @@ void pyusdt_vm_hooks_set(uint32_t wanted)
     pyusdt_vm_patch_set(&import_hook,
                         (wanted & IMPORT_PROBES) != 0 || pyusdt_vm_tasks_needs_import_hook());
     /* before 3.12 a new thread must be set up when its code is traced */
-    pyusdt_vm_patch_set(&thread_hook,
-                        (wanted & THREAD_PROBES) != 0 ||
-                            (PY_VERSION_HEX < 0x030c0000 &&
-                             (wanted & (PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1)) != 0));
+    pyusdt_vm_patch_set(&thread_hook, (wanted & THREAD_PROBES) != 0 ||
+                                          (PY_VERSION_HEX < 0x030c0000 &&
+                                           (wanted & ((PYUSDT_VM_BIT(PYUSDT_VM_PLACE_PROBES) - 1) |
+                                                      PYUSDT_VM_KEEPS_EXCEPTIONS)) != 0));
     set_audit((wanted & PYUSDT_VM_BIT(PYUSDT_VM_AUDIT)) != 0);
 }

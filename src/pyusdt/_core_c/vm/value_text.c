@@ -682,6 +682,31 @@ uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint3
     return end(&writer);
 }
 
+uint32_t pyusdt_write_named(PyObject *name, PyObject *value, char *text, uint32_t room,
+                            int *is_busy)
+{
+    struct writer writer = begin(0, text, room);
+
+    write_named(&writer, name, value);
+    *is_busy = writer.is_busy;
+    return end(&writer);
+}
+
+uint32_t pyusdt_write_text(PyObject *value, char *text, uint32_t room)
+{
+    struct writer writer = begin(1, text, room);
+    Py_ssize_t length = PyUnicode_IS_READY(value) ? PyUnicode_GET_LENGTH(value) : 0;
+
+    for (Py_ssize_t i = 0; i < length && !writer.is_full; i++) {
+        Py_UCS4 c = PyUnicode_READ_CHAR(value, i);
+        int is_shown = c >= 0x20 ? c < 0x7f || (c >= 0xa0 && (c < 0xd800 || c >= 0xe000))
+                                 : c == '\n' || c == '\t';
+
+        put_utf8(&writer, is_shown ? c : '?');
+    }
+    return end(&writer);
+}
+
 uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room, int *is_busy)
 {
     struct writer writer = begin(with_secrets, text, room);

@@ -22,6 +22,14 @@
 uint32_t pyusdt_write_value(PyObject *value, int with_secrets, char *text, uint32_t room,
                             int *is_busy);
 
+/* The same of what has this name: <redacted> if that is the name of a secret. */
+uint32_t pyusdt_write_named(PyObject *name, PyObject *value, char *text, uint32_t room,
+                            int *is_busy);
+
+/* A text as it is, with "?" for lone surrogates and control characters other than line feeds and
+ * tabulators. */
+uint32_t pyusdt_write_text(PyObject *value, char *text, uint32_t room);
+
 /* The same of all variables of the function that runs: `name=value, …`. */
 uint32_t pyusdt_write_locals(int with_secrets, char *text, uint32_t room, int *is_busy);
 
