@@ -74,15 +74,21 @@ static int find_probe(ERL_NIF_TERM name)
     return -1;
 }
 
-/* Of functions, BIFs and NIFs. */
-static void name_arguments(struct pyusdt_probe_def *def)
+static bool is_entry(unsigned probe)
 {
-    static const char *const entry[] = {"process", "function", "depth", "params"},
+    return probe == PYUSDT_VM_LOCAL_FUNCTION_ENTRY || probe == PYUSDT_VM_GLOBAL_FUNCTION_ENTRY ||
+           probe == PYUSDT_VM_BIF_ENTRY || probe == PYUSDT_VM_NIF_ENTRY;
+}
+
+/* Of functions, BIFs and NIFs. */
+static void name_arguments(struct pyusdt_probe_def *def, unsigned probe)
+{
+    static const char *const entry[] = {"process", "function", "depth", "params", "caller"},
                              *const after[] = {"process", "function", "depth", "retval",
                                                "exception"};
 
     for (unsigned i = 0; i < def->nargs; i++)
-        def->argument[i] = def->nargs == sizeof entry / sizeof entry[0] ? entry[i] : after[i];
+        def->argument[i] = is_entry(probe) ? entry[i] : after[i];
 }
 
 static struct pyusdt_probe_def define_probe(unsigned probe)
@@ -109,7 +115,7 @@ static struct pyusdt_probe_def define_probe(unsigned probe)
         }
     def.places = probe >= PYUSDT_VM_LOCAL_FUNCTION_ENTRY;
     if (def.places)
-        name_arguments(&def);
+        name_arguments(&def, probe);
     return def;
 }
 
@@ -163,9 +169,12 @@ ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
     return list;
 }
 
-/* Bits of the arguments that have a token; it follows the size. */
+/* Bits of the arguments that a match specification has to read: a token, which follows the size, or
+ * the caller. */
 static uint32_t token_bits(unsigned probe)
 {
+    if (is_entry(probe))
+        return 1u << PYUSDT_VM_CALLER;
     switch (probe) {
     case PYUSDT_VM_MESSAGE_SEND:
         return 7u << 3;

@@ -26,7 +26,7 @@ ERL_NIF_TERM pyusdt_nif_vm_define(ErlNifEnv *env, int argc, const ERL_NIF_TERM a
 ERL_NIF_TERM pyusdt_nif_vm_wanted(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_check_sessions(): sets up new sessions and checks whether their tracers live; it may map files
- * (dirty). The names of the probes of which a sequential trace token is read. */
+ * (dirty). The names of the probes of which a sequential trace token, or the caller, is read. */
 ERL_NIF_TERM pyusdt_nif_vm_check_sessions(ErlNifEnv *env, int argc, const ERL_NIF_TERM argv[]);
 
 /* vm_any_module(Probe): whether a session wants this probe of functions without naming a module. */

@@ -11,6 +11,8 @@
 #include "vm_state.h"
 #include "vm_text.h"
 
+enum { PYUSDT_VM_CALLER = 4 }; /* the argument of entries of functions */
+
 #pragma GCC visibility push(hidden)
 
 /* One trace event. */

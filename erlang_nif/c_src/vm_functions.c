@@ -33,8 +33,7 @@ static void offer_firing(const struct pyusdt_firing *firing, const struct pyusdt
 /* What a call has beside its function: its arguments, or what it returned or raised. */
 struct outcome {
     ERL_NIF_TERM value; /* 0: unknown */
-    const char
-        *class; /* of an exception, "" if there is none; NULL: the probe has no such argument */
+    const char *text;   /* of an entry the caller, of a return the exception's class; "": none */
 };
 
 static void put_outcome(struct pyusdt_firing *firing, const struct pyusdt_vm_call *call,
@@ -47,8 +46,9 @@ static void put_outcome(struct pyusdt_firing *firing, const struct pyusdt_vm_cal
             pyusdt_term_encode_redacted(call->env, term, outcome->value);
         pyusdt_firing_text(firing, 3, term->bytes, term->length);
     }
-    if (outcome->class && pyusdt_firing_reads(firing, 4))
-        pyusdt_firing_text(firing, 4, outcome->class, (uint32_t)strlen(outcome->class));
+    if (pyusdt_firing_reads(firing, PYUSDT_VM_CALLER))
+        pyusdt_firing_text(firing, PYUSDT_VM_CALLER, outcome->text,
+                           (uint32_t)strlen(outcome->text));
 }
 
 static void fire_function(const struct pyusdt_vm_call *call, unsigned probe,
@@ -73,14 +73,31 @@ static void fire_function(const struct pyusdt_vm_call *call, unsigned probe,
     offer_firing(&event.firing, site, mfa, sessions);
 }
 
+/* A copy: the next function that is looked up may take the cached text's place. "": unknown, or no
+ * tracer reads it. */
+static void write_caller(const struct pyusdt_vm_call *call, char text[PYUSDT_VM_MFA_TEXT])
+{
+    const struct pyusdt_vm_mfa *mfa = NULL;
+    ERL_NIF_TERM caller;
+
+    if (pyusdt_vm_find_option(call, pyusdt_atoms.match_spec_result, &caller))
+        mfa = pyusdt_vm_find_mfa(call->env, caller);
+    if (mfa)
+        memcpy(text, mfa->text, PYUSDT_VM_MFA_TEXT);
+    else
+        text[0] = '\0';
+}
+
 /* {Module, Function, Arguments} */
 static void fire_entry(const struct pyusdt_vm_call *call, unsigned probe,
                        enum pyusdt_vm_event_side side)
 {
-    struct outcome outcome = {0};
+    char caller[PYUSDT_VM_MFA_TEXT];
+    struct outcome outcome = {.text = caller};
     const ERL_NIF_TERM *mfa;
     int n;
 
+    write_caller(call, caller);
     if (enif_get_tuple(call->env, call->term, &n, &mfa) && n == 3 &&
         enif_is_list(call->env, mfa[2]))
         outcome.value = mfa[2];
@@ -95,14 +112,14 @@ static const char *name_class(ERL_NIF_TERM class)
 /* The value is {Class, Value} of an exception. */
 static void fire_return(const struct pyusdt_vm_call *call, unsigned probe)
 {
-    struct outcome outcome = {.class = ""};
+    struct outcome outcome = {.text = ""};
     const ERL_NIF_TERM *pair;
     int n;
 
     if (!pyusdt_vm_find_option(call, pyusdt_atoms.extra, &outcome.value))
         outcome.value = 0;
     else if (call->is_exception && enif_get_tuple(call->env, outcome.value, &n, &pair) && n == 2) {
-        outcome.class = name_class(pair[0]);
+        outcome.text = name_class(pair[0]);
         outcome.value = pair[1];
     }
     fire_function(call, probe, PYUSDT_VM_RETURN, &outcome);

@@ -6,7 +6,7 @@
  *
  * - Names and the order of arguments are OTP's, except for process-long_*, process-large_heap,
  *   scheduler-queue, dist-queue, *-sample, process-name, ets-*, inet-*, gen_server-*, supervisor-restart and code-load,
- *   which OTP does not have, and for the depth and the values of functions, BIFs and NIFs behind OTP's arguments.
+ *   which OTP does not have, and for the depth, the values and the caller of functions, BIFs and NIFs behind OTP's arguments.
  * - Probes that a stock emulator cannot provide are missing. docs/reference/erlang-vm.md lists them,
  *   with the reasons.
  */
@@ -73,12 +73,12 @@
     X(EFILE_ENTRY, "efile_drv-entry", "iisisslllls") \
     X(EFILE_RETURN, "efile_drv-return", "iisiii") \
     /* from here on: probes that have places */ \
-    X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssit") \
-    X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssit") \
+    X(LOCAL_FUNCTION_ENTRY, "local-function-entry", "ssits") \
+    X(GLOBAL_FUNCTION_ENTRY, "global-function-entry", "ssits") \
     X(FUNCTION_RETURN, "function-return", "ssits") \
-    X(BIF_ENTRY, "bif-entry", "ssit") \
+    X(BIF_ENTRY, "bif-entry", "ssits") \
     X(BIF_RETURN, "bif-return", "ssits") \
-    X(NIF_ENTRY, "nif-entry", "ssit") \
+    X(NIF_ENTRY, "nif-entry", "ssits") \
     X(NIF_RETURN, "nif-return", "ssits")
 /* clang-format on */
 

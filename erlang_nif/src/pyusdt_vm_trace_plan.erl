@@ -18,6 +18,9 @@
 -define(RETURN, [{'_', [], [{exception_trace}]}]). % of calls that end in an exception, too
 -define(NOT_OF_TABLES, [all, new, info, internal_request_all, internal_delete_all, internal_select_delete, is_compiled_ms,
                          match_spec_compile, match_spec_run_r, whereis]).
+-define(OF_FUNCTIONS, ['local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return',
+                       'nif-entry', 'nif-return']).
+-define(CALLER, {message, {caller}}).
 -define(TAG, {message, {get_seq_token}}). % the user's, in a token of pyusdt_tag's
 
 %% @doc The probes that this emulator gives.
@@ -35,7 +38,7 @@ is_safe() ->
 is_number_text(Part) ->
     lists:all(fun(C) -> C >= $0 andalso C =< $9 end, Part).
 
-%% @doc What has to be traced for these probes; of those in Tokens, the sequential trace token is read. Ended: functions
+%% @doc What has to be traced for these probes; of those in Tokens, the sequential trace token, or the caller, is read. Ended: functions
 %% whose returns are no longer traced.
 -spec plan(Probes :: [atom()], Tokens :: [atom()], pyusdt_vm:options(), Ended :: [mfa()]) -> {plan(), [pyusdt_vm_refusals:refusal()]}.
 plan(Probes, Tokens, Options, Ended) ->
@@ -45,8 +48,8 @@ plan(Probes, Tokens, Options, Ended) ->
 
 plan_with(Probes, Tokens, Options, Returns) ->
     #{flags => lists:usort(lists:flatmap(fun flags/1, Probes)),
-      patterns => patterns(Probes, Returns, Options),
-      tokens => Tokens =/= [],
+      patterns => patterns(Probes, Returns, [Probe || Probe <- Tokens, lists:member(Probe, ?OF_FUNCTIONS)], Options),
+      tokens => Tokens -- ?OF_FUNCTIONS =/= [],
       nodes => lists:member('dist-monitor', Probes),
       monitors => lists:usort([Event || Probe <- Probes, Event <- monitor_events(Probe, Options)]),
       monitor_probes => [Probe || Probe <- Probes, monitor_events(Probe, Options) =/= []],
@@ -116,9 +119,6 @@ monitor_events('process-large_heap', Options) -> [{large_heap, maps:get(large, O
 monitor_events(_, _) -> [].
 
 %% ---- patterns ----
-
--define(OF_FUNCTIONS, ['local-function-entry', 'global-function-entry', 'function-return', 'bif-entry', 'bif-return',
-                       'nif-entry', 'nif-return']).
 
 %% @doc The probes that a session wants without naming a module.
 -spec any_module_probes([atom()]) -> [atom()].
@@ -190,21 +190,23 @@ module_version(Module) ->
     catch error:undef -> gone
     end.
 
-%% Returns: the functions whose returns are traced. A tracer's state of their own counts their open calls.
-patterns(Probes, Returns, Options) ->
+%% Returns: the functions whose returns are traced. A tracer's state of their own counts their open calls. Callers: the probes whose
+%% callers are read.
+patterns(Probes, Returns, Callers, Options) ->
     Modules = maps:get(functions, Options, []),
     Conditions = pyusdt_vm_conditions:read(),
     Match = fun(Probe) -> fun(MFA) -> pyusdt_vm_conditions:match(Probe, MFA, Conditions, maps:get(secrets, Options, false)) end end,
+    Make = fun(Probe, Entries, Of_returns) -> make_patterns(Entries, Of_returns, Match(Probe), lists:member(Probe, Callers)) end,
     Of = fun(Probe, Candidates) -> wanted_of(Probes, Probe, Candidates, Modules) end,
     All = #{exit => [{{erlang, exit, 2}, true, 0}
                      || Probes -- ['process-exit_signal', 'process-exit_signal-remote'] =/= Probes],
             file => file_patterns(lists:member('efile_drv-entry', Probes), lists:member('efile_drv-return', Probes)),
             driver => [{MFA, true, 0} || {Probe, MFA} <- driver_functions(), lists:member(Probe, Probes)],
-            global => make_patterns(Of('global-function-entry', fun list_exports/0), [], Match('global-function-entry')),
-            function => make_patterns(Of('local-function-entry', fun list_functions/0) -- Returns, [], Match('local-function-entry')),
-            returns => make_patterns([], Returns, Match('function-return')),
-            bif => make_patterns(Of('bif-entry', fun list_bifs/0), Of('bif-return', fun list_bifs/0), Match('bif-entry')),
-            nif => make_patterns(Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0), Match('nif-entry'))},
+            global => Make('global-function-entry', Of('global-function-entry', fun list_exports/0), []),
+            function => Make('local-function-entry', Of('local-function-entry', fun list_functions/0) -- Returns, []),
+            returns => Make('local-function-entry', [], Returns),
+            bif => Make('bif-entry', Of('bif-entry', fun list_bifs/0), Of('bif-return', fun list_bifs/0)),
+            nif => Make('nif-entry', Of('nif-entry', fun list_nifs/0), Of('nif-return', fun list_nifs/0))},
     maps:filter(fun(_, Patterns) -> Patterns =/= [] end, maps:merge(All, all_call_patterns(Probes))).
 
 %% A NIF of prim_file ends in an exception if an argument is invalid.
@@ -289,10 +291,14 @@ wanted_functions(Probe, Candidates, Modules) ->
                              end].
 
 %% A return is traced only if a session wants it, because that breaks tail calls. Then all calls are traced.
-make_patterns(Entries, Returns, Match) ->
+make_patterns(Entries, Returns, Match, With_caller) ->
     Versions = maps:from_list([{Module, module_version(Module)} || {Module, _, _} <- Entries ++ Returns]),
-    [{MFA, Match(MFA), maps:get(element(1, MFA), Versions)} || MFA <- Entries -- Returns]
-        ++ [{MFA, ?RETURN, maps:get(element(1, MFA), Versions)} || MFA <- Returns].
+    [{MFA, add_caller(Match(MFA), With_caller), maps:get(element(1, MFA), Versions)} || MFA <- Entries -- Returns]
+        ++ [{MFA, add_caller(?RETURN, With_caller), maps:get(element(1, MFA), Versions)} || MFA <- Returns].
+
+add_caller(Match, false) -> Match;
+add_caller(true, true) -> [{'_', [], [?CALLER]}];
+add_caller(Clauses, true) -> [{Head, Guards, [?CALLER | Body]} || {Head, Guards, Body} <- Clauses].
 
 %% @doc Patterns that are one call together, since they are all functions of a module but `Others', which get none; and the
 %% other patterns. Each call waits for all schedulers, which takes long if they are busy.

@@ -131,8 +131,8 @@ def test_functions_are_watched(erlang, epmd):
     """`pyusdt watch` brings the probes in, prints calls with results and exceptions, and takes them out."""
     command = [sys.executable, "-m", "pydtrace.cli.commands.main", "watch", "lists:keysort/2"]
     expected = {
-        r"keysort\(\[1,\[\{\d+,a\}\]\]\) = \[\{\d+,a\}\]  \d+ us",
-        r"keysort\(\[0,\d+\]\) raised error: function_clause  \d+ us",
+        r"keysort\(\[1,\[\{\d+,a\}\]\]\) = \[\{\d+,a\}\]  \d+ us  from \S+",
+        r"keysort\(\[0,\d+\]\) raised error: function_clause  \d+ us  from \S+",
     }
     with node(*NAMED) as started:
         with harness.running([*command, "-p", str(started.pid)]) as watching:

@@ -46,6 +46,22 @@ def test_arguments_and_results(erlang):
     assert "author => me" in params and "{tax,1.5}" in params, params
 
 
+def test_callers(erlang, trace):
+    """At entries of functions and BIFs, also of functions whose returns are traced, and of calls that a predicate selects; a tail call
+    is one of the caller's."""
+    price = "erlang$target:calling:price:local-function-entry"
+    for program in (
+        f'{price} {{ @[arg.caller, term(arg.params, 1)] = count(); }} erlang$target:erlang:phash2:bif-entry {{ @[arg.caller, "bif"] = count(); }}',
+        f"{price} {{ @[copyinstr(arg4), term(arg.params, 1)] = count(); }} erlang$target:calling:price:function-return {{ @n = count(); }}",
+        f'{price} /term(arg.params, 1) == "2" || term(arg.params, 1) == "1"/ {{ @[arg.caller, term(arg.params, 1)] = count(); }}',
+    ):
+        run = trace(program, erlang.node("run", 2, module="calling"))
+        rows = {tuple(line.split()[:2]) for line in run.stdout.splitlines() if line.count("  ") > 1}
+        assert {("lists:map/2", "1"), ("calling:sell/0", "2")} <= rows, run
+        assert (("calling:loop/0", "3") in rows) == ("||" not in program), run
+        assert (("calling:loop/0", "bif") in rows) == ("bif-entry" in program), run
+
+
 def test_a_node_can_show_secrets(erlang, monkeypatch):
     monkeypatch.setenv("SECRETS", "yes")
     lines = lines_of(erlang)

@@ -43,7 +43,7 @@ TYPES = frozenset(
     ]
 )  # c/target/provider_names.c
 _CALL = (("process", STRING), ("function", STRING), ("depth", "int32_t"))
-_ENTRY: Signature = (*_CALL, ("params", TERM))
+_ENTRY: Signature = (*_CALL, ("params", TERM), ("caller", STRING))
 _RETURN: Signature = (*_CALL, ("retval", TERM), ("exception", STRING))
 # erlang_nif/c_src/vm.c, name_arguments(), before a node reports them
 _ERLANG_FUNCTIONS: dict[str, Signature] = {

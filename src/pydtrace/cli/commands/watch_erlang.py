@@ -26,6 +26,7 @@ _TIMED = """#pragma D option strsize={strsize}
 {{
 	began[copyinstr(arg0), depth[copyinstr(arg0)]] = timestamp;
 	arguments[copyinstr(arg0), depth[copyinstr(arg0)]] = term(arg3);
+	callers[copyinstr(arg0), depth[copyinstr(arg0)]] = copyinstr(arg4);
 }}
 
 {probe}:function-return
@@ -37,15 +38,17 @@ _TIMED = """#pragma D option strsize={strsize}
 {probe}:function-return
 /began[copyinstr(arg0), depth[copyinstr(arg0)]]{also_arity} && copyinstr(arg4) == "" && this->took >= {slower}{return_predicate}/
 {{
-	printf("%s(%s) = %s  %d us\\n", probefunc,
-	    arguments[copyinstr(arg0), depth[copyinstr(arg0)]], term(arg3), this->took / 1000);
+	printf("%s(%s) = %s  %d us  from %s\\n", probefunc,
+	    arguments[copyinstr(arg0), depth[copyinstr(arg0)]], term(arg3), this->took / 1000,
+	    callers[copyinstr(arg0), depth[copyinstr(arg0)]]);
 }}
 
 {probe}:function-return
 /began[copyinstr(arg0), depth[copyinstr(arg0)]]{also_arity} && copyinstr(arg4) != "" && this->took >= {slower}{return_predicate}/
 {{
-	printf("%s(%s) raised %s: %s  %d us\\n", probefunc,
-	    arguments[copyinstr(arg0), depth[copyinstr(arg0)]], copyinstr(arg4), term(arg3), this->took / 1000);
+	printf("%s(%s) raised %s: %s  %d us  from %s\\n", probefunc,
+	    arguments[copyinstr(arg0), depth[copyinstr(arg0)]], copyinstr(arg4), term(arg3), this->took / 1000,
+	    callers[copyinstr(arg0), depth[copyinstr(arg0)]]);
 }}
 
 {probe}:function-return
@@ -53,6 +56,7 @@ _TIMED = """#pragma D option strsize={strsize}
 {{
 	began[copyinstr(arg0), depth[copyinstr(arg0)]] = 0;
 	arguments[copyinstr(arg0), depth[copyinstr(arg0)]] = 0;
+	callers[copyinstr(arg0), depth[copyinstr(arg0)]] = 0;
 	depth[copyinstr(arg0)]--;
 }}
 """
@@ -61,7 +65,7 @@ _CALLS = """#pragma D option strsize={strsize}
 
 {probe}:local-function-entry{entry_predicate}
 {{
-	printf("%s(%s)\\n", probefunc, term(arg3));
+	printf("%s(%s)  from %s\\n", probefunc, term(arg3), copyinstr(arg4));
 }}
 """
 
