@@ -12,6 +12,7 @@ ADVICE = {
     "D_PATH_SECRET": "Read another value, or allow it with `-x secrets`.",
     "D_PATH_WRITE": "Read the value into a variable of the script, and change that variable.",
     "D_PATH_NAME": "Use a name of the list; `pydtrace -lv` shows the variables of a running program's functions.",
+    "D_PATH_REPLAY": "Read a value of the list, with its type, or make a recording by a script that reads this one.",
     "D_PATH_MANY": "Remove a path: each counts once for each type that it has.",
     "D_UNSUPPORTED": "Write the script without this part; [language](language.md) lists what is missing and why.",
     "D_PRINT_SIZE": "Define the struct with its members, or print a member.",
@@ -244,6 +245,13 @@ FUNCTIONS = {
         "shop",
         "checkout",
         ["cart", "number", "total"],
+    ),
+}
+# the words, and the clause of the script that made the recording
+RECORDINGS = {
+    "D_PATH_REPLAY": (
+        ["python*:::function-entry { trace((string)local.user); }", "--replay", "shop.rec"],
+        "python$target:shop::function-entry { print(local); @ = sum(local.total); }",
     ),
 }
 ARGUMENTS = {

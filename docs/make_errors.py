@@ -93,6 +93,21 @@ def function_error(text, module, name, variables):
     return None
 
 
+def recording_error(text, recorded):
+    """The CompileError of a program over the recording of another one."""
+    from pydtrace.dlang.compile import Compiler, compile_program
+    from pydtrace.dlang.compile_errors import CompileError
+
+    macros = {"target": 1234}
+    compiler = Compiler(None, macros, ["pydtrace"])
+    compiler.use_recording(b"".join(compile_program(recorded, None, macros=macros).paths))
+    try:
+        compiler.compile_text(text)
+    except CompileError as error:
+        return error
+    return None
+
+
 def case_of(tag):
     """The shortest program among the test cases that fails with this tag."""
     files = sorted(CASES.rglob(f"err.{tag}.*.d"), key=lambda path: (path.stat().st_size, path.name))
@@ -130,6 +145,10 @@ def entry(tag, meaning, told):
     elif tag in told["FUNCTIONS"]:
         words, *function = told["FUNCTIONS"][tag]
         error = function_error(words[0], *function)
+        program = f"pydtrace -n {shlex.join(words)}"
+    elif tag in told["RECORDINGS"]:
+        words, recorded = told["RECORDINGS"][tag]
+        error = recording_error(words[0], recorded)
         program = f"pydtrace -n {shlex.join(words)}"
     elif tag in told["ARGUMENTS"]:
         words = told["ARGUMENTS"][tag]

@@ -9,7 +9,7 @@
 #include "shared/layout.h"
 
 #define PYUSDT_RECORD_MAGIC 0x3152746473757970ull /* "pyusdtR1", read as bytes */
-#define PYUSDT_RECORD_VERSION 4
+#define PYUSDT_RECORD_VERSION 5
 #define PYUSDT_RECORD_OLDEST 3          /* that is read */
 #define PYUSDT_RECORD_ORDER 0x01020304u /* shows the byte order of the writer */
 
@@ -33,7 +33,8 @@ enum {
     PYUSDT_BLOCK_EVENT,
     PYUSDT_BLOCK_DROPS,
     PYUSDT_BLOCK_END,
-    PYUSDT_BLOCK_PLACE
+    PYUSDT_BLOCK_PLACE,
+    PYUSDT_BLOCK_PATHS /* of the values in the events: the first block, or none; not before version 5 */
 };
 
 struct pyusdt_block {
@@ -69,6 +70,11 @@ struct pyusdt_place_block { /* a place in a target's code; the three names follo
 
 struct pyusdt_event_block { /* struct pyusdt_ring_event, arguments and strings follow */
     uint32_t target;
+    uint32_t unused;
+};
+
+struct pyusdt_paths_block { /* the bytes of each path follow, in the language's own form */
+    uint32_t size;          /* of them all */
     uint32_t unused;
 };
 

@@ -93,3 +93,13 @@ void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number,
     pyusdt_record_put(file, table->strings, table->strings_size);
     pyusdt_record_put(file, zeros, padding);
 }
+
+void pyusdt_record_paths(struct pyusdt_record_file *file, const void *paths, uint32_t size)
+{
+    struct pyusdt_paths_block block = {size, 0};
+    size_t padding = pyusdt_record_begin(file, PYUSDT_BLOCK_PATHS, sizeof block + size);
+
+    pyusdt_record_put(file, &block, sizeof block);
+    pyusdt_record_put(file, paths, size);
+    pyusdt_record_put(file, zeros, padding);
+}

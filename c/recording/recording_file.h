@@ -34,6 +34,7 @@ void pyusdt_record_table(struct pyusdt_record_file *file, uint32_t number,
                          const struct pyusdt_probe_table *table);
 void pyusdt_record_place(struct pyusdt_record_file *file, uint32_t target, uint32_t number,
                          const struct pyusdt_place_info *place);
+void pyusdt_record_paths(struct pyusdt_record_file *file, const void *paths, uint32_t size);
 void pyusdt_record_block(struct pyusdt_record_file *file, uint32_t kind, const void *data,
                          size_t size); /* size: of 8 */
 

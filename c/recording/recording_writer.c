@@ -150,7 +150,8 @@ int pyusdt_recorder_flush(struct pyusdt_recorder *r)
 }
 
 int pyusdt_recorder_new(int fd, struct pyusdt_session *session,
-                        const struct pyusdt_record_header *header, struct pyusdt_recorder **out)
+                        const struct pyusdt_record_header *header, const void *paths,
+                        uint32_t paths_size, struct pyusdt_recorder **out)
 {
     struct pyusdt_recorder *r = calloc(1, sizeof *r);
 
@@ -161,6 +162,8 @@ int pyusdt_recorder_new(int fd, struct pyusdt_session *session,
     r->file.fd = fd;
     r->session = session;
     pyusdt_record_header(&r->file, *header);
+    if (paths_size != 0)
+        pyusdt_record_paths(&r->file, paths, paths_size);
     *out = r;
     return pyusdt_record_flush(&r->file);
 }

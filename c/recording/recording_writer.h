@@ -11,10 +11,11 @@ struct pyusdt_record_header;
 struct pyusdt_session;
 struct pyusdt_recorder;
 
-/* Takes the file over; completes the header (magic, version, order). -EIO and the like from any write come back from
+/* Takes the file over; completes the header (magic, version, order). paths: of the values in the events. -EIO and the like from any write come back from
  * pyusdt_recorder_flush(). */
 int pyusdt_recorder_new(int fd, struct pyusdt_session *session,
-                        const struct pyusdt_record_header *header, struct pyusdt_recorder **out);
+                        const struct pyusdt_record_header *header, const void *paths,
+                        uint32_t paths_size, struct pyusdt_recorder **out);
 void pyusdt_recorder_event(struct pyusdt_recorder *recorder, const struct pyusdt_event *event);
 /* What was lost so far, and all that waits, into the file. */
 int pyusdt_recorder_flush(struct pyusdt_recorder *recorder);

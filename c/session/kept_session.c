@@ -97,6 +97,7 @@ static int resume_in_slot(const struct pyusdt_session *session, struct pyusdt_se
     rundir->header.bufsize = header.bufsize;
     rundir->header.max_rings = header.max_rings;
     rundir->header.nwants = header.nwants;
+    rundir->header.npaths = header.npaths;
     rundir->header.flags = header.flags & PYUSDT_SESSION_ALL;
     return 1;
 }
@@ -134,21 +135,25 @@ int pyusdt_kept_resume(const struct pyusdt_session *session, struct pyusdt_sessi
 int pyusdt_kept_check_wants(const struct pyusdt_session *session,
                             const struct pyusdt_session_dir *rundir, struct pyusdt_error *error)
 {
-    size_t size = session->nwants * sizeof *session->wants;
-    void *theirs = malloc(size + 1);
+    size_t wants = session->nwants * sizeof *session->wants,
+           paths = session->npaths * sizeof *session->paths;
+    uint8_t *theirs = malloc(wants + paths + 1);
     if (!theirs)
         return pyusdt_error_set(error, -ENOMEM, "session '%s' cannot be read: %s",
                                 session->header.name, strerror(ENOMEM));
     bool same = rundir->header.nwants == session->nwants &&
-                pread(rundir->fd, theirs, size, sizeof rundir->header) == (ssize_t)size &&
-                memcmp(theirs, session->wants, size) == 0;
+                rundir->header.npaths == session->npaths &&
+                pread(rundir->fd, theirs, wants + paths, sizeof rundir->header) ==
+                    (ssize_t)(wants + paths) &&
+                memcmp(theirs, session->wants, wants) == 0 &&
+                memcmp(theirs + wants, session->paths, paths) == 0;
 
     free(theirs);
     if (same)
         return 0;
     return pyusdt_error_set(
         error, -EINVAL,
-        "session '%s' was left by another script: it wants other probes or arguments",
+        "session '%s' was left by another script: it wants other probes, arguments or values",
         session->header.name);
 }
 

@@ -4,20 +4,23 @@
 cdef class Recorder:
     """Writes the delivered events of a session to a file.
 
-    fd: owned from now on; begun: ns; wall: ns, realtime minus monotonic clock; target: pid that is $target, or 0.
+    fd: owned from now on; begun: ns; wall: ns, realtime minus monotonic clock; target: pid that is $target, or 0;
+    paths: of the values in the events (dlang/types/value_paths.py).
     """
 
     cdef pyusdt_recorder *recorder
     cdef Session session
 
-    def __cinit__(self, int fd, Session session, uint64_t begun, uint64_t wall, uint32_t target, str host):
+    def __cinit__(self, int fd, Session session, uint64_t begun, uint64_t wall, uint32_t target, str host,
+                  bytes paths):
         cdef pyusdt_record_header header
         memset(&header, 0, sizeof(header))
         header.begun, header.wall, header.target = begun, wall, target
         header.pid, header.uid, header.gid = os.getpid(), os.getuid(), os.getgid()
         put(header.host, sizeof(header.host), host[:60])
         self.session = session
-        cdef int code = pyusdt_recorder_new(fd, session.session, &header, &self.recorder)
+        cdef int code = pyusdt_recorder_new(fd, session.session, &header, <const char *>paths, len(paths),
+                                            &self.recorder)
         if code < 0:
             raise failure(code, NULL)
 

@@ -189,7 +189,8 @@ cdef extern from "recording/recording.h" nogil:
 cdef extern from "recording/recording_writer.h" nogil:
     struct pyusdt_recorder:
         pass
-    int pyusdt_recorder_new(int fd, pyusdt_session *session, const pyusdt_record_header *header, pyusdt_recorder **out)
+    int pyusdt_recorder_new(int fd, pyusdt_session *session, const pyusdt_record_header *header,
+                            const void *paths, uint32_t paths_size, pyusdt_recorder **out)
     int pyusdt_recorder_close(pyusdt_recorder *recorder, uint64_t time)
 
 

@@ -260,7 +260,14 @@ class KernelRing:
 
 class Recorder:
     def __init__(
-        self, fd: int, session: Session, begun: int, wall: int, target: int, host: str
+        self,
+        fd: int,
+        session: Session,
+        begun: int,
+        wall: int,
+        target: int,
+        host: str,
+        paths: bytes,
     ) -> None: ...
     def close(self, time: int) -> None: ...
 

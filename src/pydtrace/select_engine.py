@@ -95,18 +95,12 @@ def open_engine(program: p.Program, options: Options, targets: Targets) -> tuple
     return wrap_with_policy(engine, program, options), reason
 
 
-# with which values of a program (dlang/types/value_paths.py) are not read yet
-_WITHOUT_PATHS = ("replay", "record", "keep")
-
-
 def _engine_of_paths(options: Options) -> str:
     """The engine for a program that reads values by paths; raises EngineError."""
-    what = "values (local, global, retval, exception) are"
-    for option in _WITHOUT_PATHS:
-        if option in options:
-            raise EngineError(f"{what} not possible with --{option}")
     if options.get("engine", "embedded") != "embedded":
-        raise EngineError(f"{what} not possible with the {options['engine']} engine")
+        raise EngineError(
+            f"values (local, global, retval, exception) are not possible with the {options['engine']} engine"
+        )
     return "embedded"
 
 

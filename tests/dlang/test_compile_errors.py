@@ -33,6 +33,7 @@ ELSEWHERE = {
     "D_PATH_SECRET",
     "D_PATH_WRITE",
     "D_PATH_MANY",
+    "D_PATH_REPLAY",
 }
 
 

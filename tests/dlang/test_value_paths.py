@@ -8,6 +8,7 @@ import pytest
 
 from pydtrace.dlang.compile import Compiler
 from pydtrace.dlang.compile_errors import CompileError
+from pydtrace.dlang.types.recorded_paths import describe_path, split_paths
 from pydtrace.options import Options
 from pydtrace.remote_python.module_functions import ModuleFunction
 from tests.support.compiler.value_scripts import ENTRY, RETURN, compiled
@@ -224,3 +225,40 @@ def test_whole_values():
     assert compiled(f"{ENTRY} {{ local = 3; trace(local); }}").paths == []
     with pytest.raises(CompileError, match="has the name of a secret"):
         compiled(f"{ENTRY} {{ print(local.password); }}")
+
+
+def test_paths_of_a_recording():
+    """In any order, each with its type; what is there is shown as a script has it."""
+    script = f"""{ENTRY} {{ trace(present(local.cart.items[-1].size["key"][2])); print(local); print(global.N); }}
+        {ENTRY} /local.n > 1/ {{ trace((string)local.n); trace(length(local.n)); }}"""
+    recorded = compiled(script).paths
+    shown = [
+        'present(local.cart.items[-1].size["key"][2])',
+        "repr(local)",
+        "repr(global.N)",
+        "(double)local.n",
+        "(string)local.n",
+        "length(local.n)",
+    ]
+    assert [describe_path(each) for each in split_paths(b"".join(recorded))] == shown
+    compiler = Compiler(Options(), {"target": 7})
+    compiler.use_recording(b"".join(recorded))
+    compiler.compile_text(f"{ENTRY} {{ trace((string)local.n); print(global.N); }}")
+    program = compiler.generate_program()
+    assert (program.paths, program.conditions) == ([], b"")
+    assert {*program.clauses[0].demand} >= {6 + 2, 6 + 4}
+    with pytest.raises(CompileError) as caught:
+        compiler.compile_text(f"{ENTRY} {{ trace((int64_t)local.n); }}")
+    assert caught.value.tag == "D_PATH_REPLAY"
+    assert caught.value.message.endswith("the recording does not have (int64_t)local.n")
+    assert caught.value.hint == "it has " + ", ".join(shown)
+
+
+def test_bytes_that_are_no_paths_of_a_recording():
+    [path] = compiled(f"{ENTRY} {{ print(local.n); }}").paths
+    assert split_paths(b"") == split_paths(path[:-1]) == split_paths(path + b"\1") == []
+    assert split_paths(7 * path) == [] and len(split_paths(6 * path)) == 6
+    for at in range(5, len(path)):
+        for byte in (0, 1, 9, 27, 128, 255):
+            shown = describe_path(path[:at] + bytes([byte]) + path[at + 1 :])
+            assert shown is None or shown.isprintable(), (at, byte)

@@ -172,7 +172,7 @@ def test_a_disk_that_is_full():
     [
         (lambda data: b"", 1, "not a recording"),
         (lambda data: b"x" * 500, 1, "not a recording"),
-        (lambda data: data[:8] + struct.pack("=I", 5) + data[12:], 1, "another version"),
+        (lambda data: data[:8] + struct.pack("=I", 6) + data[12:], 1, "another version"),
         (lambda data: data[:12] + data[12:16][::-1] + data[16:], 1, "byte order"),
         (lambda data: data[:-5], 0, "ends in the middle"),
         (lambda data: data[:128] + struct.pack("=II", 99, 8) + bytes(8), 0, "unknown kind"),

@@ -572,7 +572,6 @@ def test_what_cannot_be_read_now_is_a_drop(python, tmp_path, use):
     ("options", "words"),
     [
         (["-x", "engine=kernel"], "not possible with the kernel engine"),
-        (["--record", "values.pyusdt"], "not possible with --record"),
     ],
 )
 def test_where_there_are_no_values_yet(program, options, words):

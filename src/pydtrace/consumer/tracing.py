@@ -349,6 +349,10 @@ class Tracing(Block):
             compiler.names.find_functions = probe_signatures.functions_of_processes(
                 self._requested["pids"]
             )
+        if "replay" in self._options:
+            from pydtrace.engine.embedded.replay import read_recorded_paths
+
+            compiler.use_recording(read_recorded_paths(self._options["replay"]))
         script = self._script
         name = None if isinstance(script, str) else os.fspath(script)
         compiler.arguments = [name or "pyusdt.trace", *map(str, self._arguments)]

@@ -15,6 +15,7 @@ from .front.libraries import Libraries
 from .front.source_text import Location, Source
 from .pass_manager import TREES, back_end, front_end
 from .types.kernel_btf import KernelTypeResolver
+from .types.recorded_paths import split_paths
 from .types.resolve import MOST_PATHS, ProgramNames
 from .types.value_paths import encode_rate
 
@@ -159,6 +160,10 @@ class Compiler:
         text: str = format_disassembly(clauses, program, self.names)
         return text
 
+    def use_recording(self, paths: bytes) -> None:
+        """The script runs over a recording that has these values (types/recorded_paths.py), and no others."""
+        self.names.recorded_paths = split_paths(paths)
+
     def _encode_rate(self, place: Location) -> bytes:
         rate = self.options.get("valuerate", 0) if self.names.paths else 0
         if rate and len(self.names.paths) == MOST_PATHS:
@@ -171,7 +176,7 @@ class Compiler:
         place = self.last_location or Location(Source(""), 0, 0, 0)
         with DeepRecursion(self.names.limits):
             program = back_end().run({"unit": ast.Unit(place, self.items), "options": self.options})
-        program.paths = list(self.names.paths)
+        program.paths = [] if self.names.recorded_paths is not None else list(self.names.paths)
         program.term_conditions = self.names.term_conditions.rows()
         program.path_texts = self.names.path_texts
         program.value_rate = self._encode_rate(place)

@@ -29,6 +29,7 @@ TAGS = {
     "D_PATH_SECRET": "path to a value with the name of a secret; only pyusdt",
     "D_PATH_WRITE": "path to a value in an assignment or behind &; only pyusdt",
     "D_PATH_NAME": "path to a variable that the traced functions do not have; only pyusdt",
+    "D_PATH_REPLAY": "path to a value that the recording does not have; only pyusdt",
     "D_PATH_MANY": "more paths to values than a session reads; only pyusdt",
     "D_SYNTAX": "the text is not D",
     "D_EMPTY": "the script has no clause",

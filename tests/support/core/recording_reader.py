@@ -7,7 +7,7 @@ Output: its events as lines, as replay_main.c prints them.
 import struct
 
 HEADER = struct.Struct("<QIIQQIIII64s16x")
-TABLE, TARGET, EVENT, LOSS, END, PLACE = 1, 2, 3, 4, 5, 6
+TABLE, TARGET, EVENT, LOSS, END, PLACE, PATHS = 1, 2, 3, 4, 5, 6, 7
 
 
 def text(strings, at):
@@ -64,7 +64,7 @@ def event_line(body, targets, tables, places):
 
 def lines(data):
     magic, version, order, *_ = HEADER.unpack_from(data)
-    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 4, 0x01020304)
+    assert (magic.to_bytes(8, "little"), version, order) == (b"pyusdtR1", 5, 0x01020304)
     tables, targets, places, found, at = [], {}, {}, [], HEADER.size
     while True:
         kind, size = struct.unpack_from("<II", data, at)
@@ -80,6 +80,8 @@ def lines(data):
             found.append(event_line(body, targets, tables, places))
         elif kind == PLACE:
             places[struct.unpack_from("<II", body)] = place_names(body)
+        elif kind == PATHS:
+            assert at == HEADER.size + 8 + size and size >= 8 + struct.unpack_from("<I", body)[0]
         elif kind == END:
             assert at == len(data)
             return [*found, str(struct.unpack("<Q", body)[0])]

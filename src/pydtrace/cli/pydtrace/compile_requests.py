@@ -99,6 +99,10 @@ def compile_requests(arguments: Arguments, target: int) -> Compiled:
     )
     if not unknown and "replay" not in arguments.options and arguments.pids:
         compiler.names.find_functions = probe_signatures.functions_of_processes(arguments.pids)
+    if "replay" in arguments.options:
+        from pydtrace.engine.embedded.replay import read_recorded_paths
+
+        compiler.use_recording(read_recorded_paths(arguments.options["replay"]))
     sources = add_requests(compiler, arguments)
     program = (
         compiler.generate_program()

@@ -83,6 +83,7 @@ class ProgramNames:
         self.own_roots: set[str] = set()  # variables that are called as what paths begin with
         self.paths: list[bytes] = []  # to values of a Python program: value_paths.py
         self.path_texts: list[str] = []
+        self.recorded_paths: list[bytes] | None = None  # of a replay: no others are there
         self.conditions = SessionConditions()
         self.term_conditions = TermConditions()
         self.mentioned: set[str] = set()  # names that stood where only a variable can

@@ -22,6 +22,25 @@ from pydtrace.program import d_types as t
 from pydtrace.program.printf_format import FormatError, parse_format
 from pydtrace.suggestions import closest_match
 
+from .path_codes import (
+    ATTRIBUTE,
+    DOUBLE,
+    FIRST_ARGUMENT,
+    INDEX,
+    INT,
+    KEY,
+    LENGTH,
+    LOCALS,
+    PRESENT,
+    RATE,
+    REPR,
+    REPR_LEAST,
+    REPR_WITH_SECRETS,
+    ROOTS,
+    STRING,
+    TYPENAME,
+    VERSION,
+)
 from .probe_arguments import make_raw_argument, make_string_argument
 from .value_conditions import ALWAYS, EXACT, NUMBER, REAL, TEXT, PredicateReader, read_constant
 
@@ -33,16 +52,8 @@ if TYPE_CHECKING:
     from ..front.source_text import Location
     from .resolve import ProgramNames
 
-FIRST_ARGUMENT, MOST = 6, 6  # PYUSDT_PATH_ARG, PYUSDT_PATHS_MAX
 _STEPS, _NAME = 8, 255  # PYUSDT_FETCH_STEPS, PYUSDT_FETCH_NAME
-_VERSION = 1
-_LOCAL, _GLOBAL, _GIVEN, _LOCALS, _EXCEPTION, _RATE = 1, 2, 3, 5, 6, 7  # enum pyusdt_fetch_root
-_ATTRIBUTE, _INDEX, _KEY = 1, 2, 3  # enum pyusdt_fetch_op
-# enum pyusdt_fetch_result
-_INT, _DOUBLE, _STRING, _PRESENT, _TYPENAME, _LENGTH, _REPR = range(1, 8)
-_ROOTS = {"local": _LOCAL, "global": _GLOBAL, "retval": _GIVEN, "exception": _EXCEPTION}
-_FUNCTIONS = {"present": _PRESENT, "typename": _TYPENAME, "length": _LENGTH, "repr": _REPR}
-_REPR_WITH_SECRETS, _REPR_LEAST = 8, 16
+_FUNCTIONS = {"present": PRESENT, "typename": TYPENAME, "length": LENGTH, "repr": REPR}
 _PROBES = ("function-entry", "function-return", "line", "exception-raise", "exception-handled")
 _GIVEN_PROBES = {
     "retval": ("function-return",),
@@ -52,7 +63,7 @@ _TEXT_MOST = 1023  # bytes of a string in an event
 _GLOB_LETTERS, _SHOWN = set("*?[\\"), 3  # functions in a message
 # what a use says of a type
 _NUMBER, _TEXT, _REAL = NUMBER, TEXT, REAL
-_RESULTS = {_NUMBER: _INT, _TEXT: _STRING, _REAL: _DOUBLE}
+_RESULTS = {_NUMBER: INT, _TEXT: STRING, _REAL: DOUBLE}
 _ARITHMETIC, _RELATIONS = frozenset("+-*/"), frozenset(["<", "<=", ">", ">=", "==", "!="])
 _LOGICAL = frozenset(["&&", "||", "^^"])
 _REAL_CONVERSIONS = frozenset("aAeEfFgG")
@@ -77,11 +88,11 @@ def _is_secret(name: str) -> bool:
 
 def is_value_root(node: ast.Node) -> TypeGuard[ast.Ident]:
     """Whether a node is a name that begins a path to a value: local, global, retval, exception."""
-    return type(node) is ast.Ident and node.name in _ROOTS
+    return type(node) is ast.Ident and node.name in ROOTS
 
 
 class Path:
-    """A path as the source has it: root: a key of _ROOTS; steps: [(operation, name or number)]."""
+    """A path as the source has it: root: a key of ROOTS; steps: [(operation, name or number)]."""
 
     __slots__ = ("loc", "name", "root", "steps")
 
@@ -93,7 +104,7 @@ class Path:
     def __str__(self) -> str:
         shown = self.root + (f".{self.name}" if self.name else "")
         for operation, operand in self.steps:
-            if operation == _ATTRIBUTE:
+            if operation == ATTRIBUTE:
                 shown += f".{operand}"
             else:
                 shown += f'["{operand}"]' if isinstance(operand, str) else f"[{operand}]"
@@ -114,7 +125,7 @@ class Path:
         places = []
         for text in [
             self.name,
-            *(str(each) if op in (_ATTRIBUTE, _KEY) else "" for op, each in self.steps),
+            *(str(each) if op in (ATTRIBUTE, KEY) else "" for op, each in self.steps),
         ]:
             data = text.encode()
             places.append((len(names), len(data)))
@@ -122,17 +133,17 @@ class Path:
         for (operation, operand), place in zip(self.steps, places[1:], strict=True):
             number = operand if isinstance(operand, int) else 0
             rows += struct.pack("=B3xHHq", operation, *place, number)
-        root = _LOCALS if self.is_all else _ROOTS[self.root]
+        root = LOCALS if self.is_all else ROOTS[self.root]
         size = 16 + len(rows) + len(names)
         head = struct.pack(
-            "=IBBBBHHI", size, _VERSION, root, len(self.steps), result, *places[0], most
+            "=IBBBBHHI", size, VERSION, root, len(self.steps), result, *places[0], most
         )
         return head + rows + names
 
 
 def encode_rate(size: int) -> bytes:
     """How many bytes of values a second the traced process may send: one more path of a session."""
-    return struct.pack("=IBBBBHHI", 16, _VERSION, _RATE, 0, 0, 0, 0, min(size, (1 << 32) - 1))
+    return struct.pack("=IBBBBHHI", 16, VERSION, RATE, 0, 0, 0, 0, min(size, (1 << 32) - 1))
 
 
 def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
@@ -140,13 +151,13 @@ def note_variables(names: ProgramNames, unit: ast.Unit) -> None:
     other ones."""
     for item in unit.items:
         for node in walk_nodes(item) if type(item) is ast.Clause else ():
-            if type(node) is ast.Ident and node.name in _ROOTS:
+            if type(node) is ast.Ident and node.name in ROOTS:
                 names.may_read_values = True
             target = node.target if isinstance(node, ast.Assign) else None
             target = node.operand if isinstance(node, ast.IncDec) else target
             if type(target) is ast.Index:
                 target = target.base
-            if type(target) is ast.Ident and target.name in _ROOTS:
+            if type(target) is ast.Ident and target.name in ROOTS:
                 names.own_roots.add(target.name)
 
 
@@ -292,7 +303,7 @@ class _PathWriter:
     def _rewrite_call(self, node: ast.Call) -> ast.Expr:
         name = node.name.name if type(node.name) is ast.Ident else ""
         if name == "repr" and len(node.args) == 1 and self._is_all_variables(node.args[0]):
-            return self._make_result(Path(node.loc, "local", "", []), _REPR)
+            return self._make_result(Path(node.loc, "local", "", []), REPR)
         if name == "print" and len(node.args) == 1:
             self._print_value(node)
         if name in _FUNCTIONS and len(node.args) == 1:
@@ -344,9 +355,9 @@ class _PathWriter:
         if type(node) is ast.Call and type(node.name) is ast.Ident and len(node.args) == 1:
             path, result = self._find_path(node.args[0]), _FUNCTIONS.get(node.name.name, 0)
             shown = f"{node.name.name}({path})"
-        if path is None or not result or result == _REPR:
+        if path is None or not result or result == REPR:
             return None
-        kind = _TEXT if result in (_STRING, _TYPENAME) else _REAL if result == _DOUBLE else _NUMBER
+        kind = _TEXT if result in (STRING, TYPENAME) else _REAL if result == DOUBLE else _NUMBER
         return path.encode(result), shown, kind
 
     # --- paths ------------------------------------------------------------------------
@@ -357,7 +368,7 @@ class _PathWriter:
         at, loc = node, node.loc
         while True:
             if type(at) is ast.Select and at.op == ".":
-                steps.append((_ATTRIBUTE, at.name))
+                steps.append((ATTRIBUTE, at.name))
                 at = at.base
             elif type(at) is ast.Index and len(at.keys) == 1:
                 if not self._begins_path(at.base):
@@ -371,7 +382,7 @@ class _PathWriter:
         steps.reverse()
         name = ""
         if at.name in ("local", "global"):
-            if not steps or steps[0][0] != _ATTRIBUTE:
+            if not steps or steps[0][0] != ATTRIBUTE:
                 refuse("D_SYNTAX", loc, f"{at.name} is followed by a name: {at.name}.NAME")
             name = str(steps.pop(0)[1])
         return Path(loc, at.name, name, steps)
@@ -384,7 +395,7 @@ class _PathWriter:
 
     def _is_root(self, name: str) -> bool:
         return (
-            name in _ROOTS
+            name in ROOTS
             and name not in self._names.own_roots
             and name not in self._names.scopes["global"]
             and self._names.find_inline(name) is None
@@ -393,9 +404,9 @@ class _PathWriter:
     def _make_index(self, key: ast.Expr) -> tuple[int, str | int]:
         found = self._fold(key)
         if type(found) is ast.IntLit:
-            return _INDEX, constants.to_signed(found.value)
+            return INDEX, constants.to_signed(found.value)
         if type(found) is ast.StrLit:
-            return _KEY, found.value.decode("utf-8", "surrogateescape")
+            return KEY, found.value.decode("utf-8", "surrogateescape")
         refuse_unsupported(
             key.loc,
             "only constants are indexes of a path: other expressions are",
@@ -440,15 +451,21 @@ class _PathWriter:
     def _make_result(self, path: Path, result: int) -> ast.Expr:
         self._check(path)
         most = _TEXT_MOST
-        if result == _REPR:  # one that strsize truncated would not be marked
-            most = max(min(most, int(self._names.options.get("strsize", 256)) - 1), _REPR_LEAST)
-            result = _REPR_WITH_SECRETS if self._names.options.get("secrets") else _REPR
-        number = FIRST_ARGUMENT + self._names.add_path(
-            path.loc, path.encode(result, most), str(path)
-        )
-        if result in (_STRING, _TYPENAME, _REPR, _REPR_WITH_SECRETS):
+        if result == REPR:  # one that strsize truncated would not be marked
+            most = max(min(most, int(self._names.options.get("strsize", 256)) - 1), REPR_LEAST)
+            result = REPR_WITH_SECRETS if self._names.options.get("secrets") else REPR
+        if self._names.recorded_paths is None:
+            number = self._names.add_path(path.loc, path.encode(result, most), str(path))
+        else:
+            from .recorded_paths import find_recorded_path
+
+            number = find_recorded_path(
+                self._names.recorded_paths, path.encode(result, most), str(path), path.loc
+            )
+        number += FIRST_ARGUMENT
+        if result in (STRING, TYPENAME, REPR, REPR_WITH_SECRETS):
             return make_string_argument(path.loc, number)
-        is_real = result == _DOUBLE
+        is_real = result == DOUBLE
         return make_raw_argument(path.loc, number, t.FLOATS["double"] if is_real else t.INT64)
 
     def _check(self, path: Path) -> None:

@@ -247,13 +247,7 @@ class EmbeddedEngine(Engine):
             )
             if len(self._consumers) > 1:
                 self._crew = _tracer.ParallelConsumers(self._session, self._consumers)
-            program = self.program
-            own = [*program.paths, program.conditions, program.value_rate]
-            paths = [each for each in own if each]
-            conditions = encode_term_conditions(program.term_conditions)
-            if conditions and len(paths) < _MOST_PATHS:
-                paths.append(conditions)
-            for path in paths:
+            for path in self._list_paths():
                 self._session.add_path(path)
             demand = _ALL_ARGUMENTS if "record" in self.options else None  # for the scripts to come
             for clause in self.program.clauses:
@@ -312,6 +306,18 @@ class EmbeddedEngine(Engine):
             self._session.resumed or unpublished
         ):  # whose probes were accepted when it began, or are not known yet
             self.pending_descriptions = [desc for desc, count in self.matched if count == 0]
+
+    def _list_paths(self) -> list[bytes]:
+        """What the processes get besides the wanted probes: paths to values, their rate, conditions.  A recording has the events that
+        no clause of this script wants, too."""
+        program = self.program
+        decides = "record" not in self.options
+        if not decides:
+            program.decided_in_target = []
+        own = [*program.paths, program.conditions if decides else b"", program.value_rate]
+        paths = [each for each in own if each]
+        of_terms = encode_term_conditions(program.term_conditions) if decides else b""
+        return [*paths, of_terms] if of_terms and len(paths) < _MOST_PATHS else paths
 
     def _ring_size(self) -> int:
         """Bytes of one ring, which are the traced process's."""
@@ -491,6 +497,7 @@ class EmbeddedEngine(Engine):
                 time.time_ns() - time.monotonic_ns(),
                 target,
                 os.uname().nodename,
+                b"".join(self.program.paths),
             )
         except OSError as error:
             raise self._recording_error(error) from None

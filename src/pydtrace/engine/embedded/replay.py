@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 
 from pydtrace import _tracer
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _MAX_QUIET_TICKS = (
     10_000_000  # ticks with nothing recorded between them: a week of tick-100ms, and more
 )
+# docs/internals/recording-format.md
+_MAGIC, _HEADER_SIZE, _PATHS_BLOCK, _MAX_PATHS_SIZE = b"pyusdtR1", 128, 7, 4096
 _STEPS = 1200  # looks at the whole, so that who shows it over time sees it in intervals
 
 
@@ -37,6 +40,19 @@ def open_recording(path: str) -> _tracer.Replay:
         return _tracer.Replay(fd)
     except OSError as error:
         raise EngineError(f"failed to replay {path}: {error.strerror}") from None
+
+
+def read_recorded_paths(path: str) -> bytes:
+    """The paths to values that the recording's events have, one after another.  Damage is reported by open_recording()."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER_SIZE)
+            kind, _, size = struct.unpack("=III4x", file.read(16))
+            if header[:8] == _MAGIC and kind == _PATHS_BLOCK and size <= _MAX_PATHS_SIZE:
+                return file.read(size)
+    except (OSError, struct.error):
+        pass
+    return b""
 
 
 class ReplayEngine(EmbeddedEngine):
