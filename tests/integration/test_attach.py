@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from pydtrace.attach import placed_copy, run_statement, statement
+from pydtrace.cli.commands import attach
 from tests.support import harness, python_builds
 from tests.support.attach_load import LOADS, Load, loaded
 from tests.support.python_vm_scripts import PAUSES, by_function
@@ -366,6 +367,25 @@ def test_where_libraries_are_loaded_from_memory_only(other_core, root, tmp_path,
             assert load.ask()["modules"] == []
         maps = Path(f"/proc/{load.pid}/maps").read_text()
         assert "/memfd:pyusdt (deleted)" in maps and "_core" not in maps, maps
+        load.end()
+
+
+def test_another_build_is_loaded_from_memory_too(other_core, root, tmp_path, monkeypatch):
+    """The system knows a library by the spelling of its path: that of /proc/self/fd has the same number each time."""
+    version = f"3.{sys.version_info[1]}"
+    package = tmp_path / "pyusdt"
+    shutil.copytree(attach._PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    with in_container(other_core(version), mounted("noexec"), tmp_path) as load:
+        assert tracing(COUNTS, load.pid, "--attach").status == 0
+        core = package / os.path.basename(attach._find_core(run_statement.Target(load.pid)))
+        with open(core, "ab") as file:
+            file.write(b"of another build")
+        monkeypatch.setattr(attach, "_PACKAGE", str(package))
+        monkeypatch.setattr(attach, "_find_core", lambda target: str(core))
+        attach.attach_provider(load.pid)
+        attach.detach_provider(load.pid)
+        maps = Path(f"/proc/{load.pid}/maps").read_text()
+        assert len({line.split()[4] for line in maps.splitlines() if "memfd:pyusdt" in line}) == 2
         load.end()
 
 

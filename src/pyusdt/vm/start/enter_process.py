@@ -124,7 +124,7 @@ def load_from_memory(folder, sys):
     try:
         with open(folder + "/" + name, "rb") as file:
             copy_all(file, memory)
-        path = "/proc/self/fd/%d" % memory  # noqa: UP031 - as the rest of this folder
+        path = "/proc/self/fd/%s%d" % (spell_uniquely(folder), memory)  # noqa: UP031 - as the rest of this folder
         loader = machinery.ExtensionFileLoader("pyusdt._core", path)
         spec = util.spec_from_file_location("pyusdt._core", path, loader=loader)
         sys.modules["pyusdt._core"] = util.module_from_spec(spec)
@@ -135,6 +135,13 @@ def load_from_memory(folder, sys):
             raise
     finally:
         posix.close(memory)
+
+
+def spell_uniquely(folder):
+    """A part of a path that changes nothing, for the digits in the name of a folder of placed_copy.py: the system would take
+    the library of an earlier attach, by another build, for that of a path with the same spelling."""
+    digits = folder.rpartition("/.pyusdt-")[2].partition("/")[0]
+    return "".join("/" * int(digit, 16) + "./" for digit in digits)
 
 
 def copy_all(file, descriptor):
