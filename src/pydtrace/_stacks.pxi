@@ -258,6 +258,34 @@ cdef class Memory:
             free(parts)
             free(read)
 
+    def has_same(self, reads):
+        """Whether the memory has these bytes now, by few system calls: [(address, bytes)]."""
+        cdef size_t n = len(reads), size = 0, i
+        cdef char *buffer = NULL
+        cdef pyusdt_memory_part *parts = <pyusdt_memory_part *>malloc((n + 1) * sizeof(pyusdt_memory_part))
+        cdef cbool *read = <cbool *>malloc(n + 1)
+        cdef bytes data
+        try:
+            for _, data in reads:
+                size += len(data)
+            buffer = <char *>malloc(size + 1)
+            if buffer is NULL or parts is NULL or read is NULL:
+                raise MemoryError
+            size = 0
+            for i, (address, data) in enumerate(reads):
+                parts[i].address, parts[i].to, parts[i].size = address & 0xFFFFFFFFFFFFFFFF, buffer + size, len(data)
+                size += len(data)
+            with nogil:
+                pyusdt_memory_read_each(&self.memory, parts, n, read)
+            for i, (_, data) in enumerate(reads):
+                if len(data) and (not read[i] or memcmp(parts[i].to, <const char *>data, len(data)) != 0):
+                    return False
+            return True
+        finally:
+            free(buffer)
+            free(parts)
+            free(read)
+
 
 def stop_threads(Memory memory, tids, is_child):
     """Stop at most MOST_STOPPED threads, until continue_threads() or for HOLD_LIMIT (c/pystack/ptrace_stop.h).

@@ -10,7 +10,7 @@ the API's are the pump's.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 import errno
 import os

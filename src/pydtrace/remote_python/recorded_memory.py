@@ -51,7 +51,4 @@ class RecordedMemory:
 
     def is_unchanged(self, reads: Reads) -> bool:
         """Whether all these bytes are there now."""
-        try:
-            return all(self._memory.read(address, len(data)) == data for address, data in reads)
-        except OSError:
-            return False
+        return self._memory.has_same([each for each in reads if each[1]])

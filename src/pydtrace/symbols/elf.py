@@ -450,10 +450,17 @@ class ElfFile:
         """The address of a symbol of this name, or None."""
         wanted = name.encode() + b"\0"
         rows, names = self.read_symbols()
-        for row in rows:
-            if row[3] and names.startswith(wanted, row[0]):
-                return row[4]
-        return None
+        places: set[int] = (
+            set()
+        )  # a linker stores a name within a longer one that ends with it, too
+        at = names.find(wanted)
+        while at >= 0 and len(places) < _SAME_NAMES:
+            places.add(at)
+            at = names.find(wanted, at + 1)
+        return next((row[4] for row in rows if row[0] in places and row[3]), None)
+
+
+_SAME_NAMES = 1024  # a hostile file may be full of one name
 
 
 def _unpack_symbols(data: bytes) -> ElfFile:

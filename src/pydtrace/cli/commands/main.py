@@ -1125,7 +1125,9 @@ class Parser(argparse.ArgumentParser):
         super().error(append_hint(message, question))
 
 
-def make_parser() -> ArgumentParser:
+def make_parser(words: list[str] | None = None) -> ArgumentParser:
+    """words: of a command line; a command that is none of them gets no options, since all of them take a quarter of a short
+    command's time.  None: all commands are complete."""
     made = Parser(
         prog=PROGRAM, description="What there is to trace, and what keeps it from working."
     )
@@ -1143,9 +1145,11 @@ def make_parser() -> ArgumentParser:
     )
     commands = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for name, each in COMMANDS.items():
-        each.fill_parser(
+        command = (
             commands.add_parser(name, help=each.help) if each.help else commands.add_parser(name)
         )
+        if words is None or name in words:
+            each.fill_parser(command)
     return made
 
 
@@ -1164,7 +1168,7 @@ def main() -> None:
         print(PYUSDT, end="", file=sys.stderr)
         sys.exit(2)
     arguments, command = split_command(sys.argv[1:])
-    options = make_parser().parse_args(arguments, argparse.Namespace(command=command))
+    options = make_parser(arguments).parse_args(arguments, argparse.Namespace(command=command))
     terminal_colour.settle(options.color, sys.stdout)
     try:
         status = options.run(options)
