@@ -16,40 +16,7 @@
 
 #include "pystack/cpython_offsets.h"
 #include "pystack/remote_memory.h"
-
-enum {
-    PYUSDT_WALK_INTERPRETERS = 64,
-    PYUSDT_WALK_THREADS = 4096, /* of all interpreters together */
-    PYUSDT_WALK_FRAMES = 16384, /* of a thread, at the most */
-};
-
-/* Of a thread's stack. */
-enum {
-    PYUSDT_STACK_GIL = 1, /* the thread holds the lock of the interpreter */
-    PYUSDT_STACK_MOVED =
-        2, /* functions are right; a caller's position, or the innermost function, may be a moment old */
-    PYUSDT_STACK_TORN = 4, /* inner frames changed too fast: they are left out */
-    PYUSDT_STACK_CUT = 8,  /* there are more, outer frames than were asked for */
-    PYUSDT_STACK_LOST =
-        16, /* it led to an address that is not there, or in a circle: nothing of it is given */
-    PYUSDT_STACK_RAN =
-        32, /* the innermost function went on while the stack was read: the thread has a processor, and is in no C function */
-};
-
-/* A thread in the words that pyusdt_walk() gives; behind it two words a frame: code object (with PYUSDT_FRAME_FIRST in it), position. */
-struct pyusdt_walked {
-    uint64_t thread; /* the address of its PyThreadState */
-    uint64_t interpreter;
-    uint64_t id;     /* pthread_self() */
-    uint64_t native; /* gettid() as the process knows it; 0: before 3.11 */
-    uint64_t flags, frames;
-};
-
-/* In a code object's address: the frame is the outermost of those that one call of the interpreter's C function runs.  Where `entries` were
- * asked for, behind each of these comes a pair without a code object: this bit alone, and the address of what that call keeps on its
- * own stack (from 3.12 on, else 0).  Where `addresses` were asked for, a pair of PYUSDT_FRAME_ADDRESS and the frame's own address is
- * directly behind each frame. */
-enum { PYUSDT_FRAME_FIRST = 1, PYUSDT_FRAME_ADDRESS = 4 };
+#include "pystack/walked_stack.h"
 
 struct pyusdt_walker;
 
@@ -82,7 +49,7 @@ void pyusdt_walk_head(const struct pyusdt_walker *walker, uint32_t i, struct pyu
 /* What one reading of its stack says, without the stack; 0: it is not there any more. */
 uint32_t pyusdt_walk_flags(struct pyusdt_walker *walker, uint32_t i);
 
-bool pyusdt_walk_has_gil(const struct pyusdt_walker *walker, uint32_t i);
+bool pyusdt_walk_has_gil(struct pyusdt_walker *walker, uint32_t i);
 
 /* Its stack, behind the words so far, from *at on; nothing if it is not there any more. 0, -ENOMEM. */
 int pyusdt_walk_thread(struct pyusdt_walker *walker, uint32_t i, uint32_t tries, size_t *at);

@@ -103,7 +103,7 @@ uint32_t pyusdt_walk_flags(struct pyusdt_walker *walker, uint32_t i)
     return (uint32_t)flags_of(i);
 }
 
-bool pyusdt_walk_has_gil(const struct pyusdt_walker *walker, uint32_t i)
+bool pyusdt_walk_has_gil(struct pyusdt_walker *walker, uint32_t i)
 {
     (void)walker;
     return i == 0;

@@ -162,7 +162,7 @@ def test_looks_do_not_go_in_step_with_a_program(tmp_path):
     )
     sources = [
         f"{harness.STACKS}/moving_main.c",
-        f"{core}/pystack/python_walk.c",
+        *(f"{core}/pystack/{name}.c" for name in ("python_walk", "stack_reading", "thread_list")),
         f"{core}/pystack/cpython_offsets.c",
     ]
     subprocess.run(
