@@ -44,13 +44,19 @@ urlpatterns = [path("item/<int:number>", item)]
 """
 
 
-def serving_shop(folder):
+def serving_shop(folder, *options):
     """A gunicorn of `pyusdt run`: (the process, its URL)."""
     (folder / "shop.py").write_text(SHOP)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [os.path.join(BIN, "gunicorn"), "--threads", "2", "-b", url, "shop:application"]
+    command = [
+        os.path.join(BIN, "gunicorn"),
+        *(options or ("--threads", "2")),
+        "-b",
+        url,
+        "shop:application",
+    ]
     return harness.running([PYUSDT, "run", *command], cwd=folder), f"http://{url}"
 
 
@@ -84,7 +90,7 @@ def test_a_server_that_is_slow_now_and_then(tmp_path):
             with served(scripts) as supervisor:
                 supervisor.wait(r"^shop\.why: traced by process \d+$")
                 supervisor.wait(
-                    r"^shop\.why:   likely cause: SQL select pause\(%s\) at .*:\d+ item$"
+                    r"^shop\.why:   likely cause: SQL select pause\(%s\) at .*:\d+ item$", 90
                 )
                 path = supervisor.wait(r"^shop\.why:   kept in (\S+)$")[1]
                 harness.wait_until(lambda: found.heard)
@@ -106,6 +112,34 @@ def test_a_server_that_is_slow_now_and_then(tmp_path):
     assert again.stdout.startswith(note["text"]) and "the slowest:" in again.stdout
     other = harness.run([PYUSDT, "why", "--replay", path, "--slower", "60s"])
     assert other.stdout.startswith("no slow requests: ")
+
+
+def test_a_queue_before_the_worker(tmp_path):
+    """One worker that sleeps in each request, and four clients: their connections wait in the kernel."""
+    shop, url = serving_shop(tmp_path, "--worker-class", "sync")
+    over = threading.Event()
+
+    def ask():
+        while not over.is_set():
+            get(f"{url}/item/49")
+
+    with shop:
+        harness.wait_until(lambda: get(f"{url}/item/0"), 30)
+        clients = [threading.Thread(target=ask) for _ in range(4)]
+        for each in clients:
+            each.start()
+        command = [PYUSDT, "why", "--process", "gunicorn", "--duration", "5", "--slower", "150ms"]
+        try:
+            kept = harness.run([*command, "--keep", str(tmp_path / "kept")], timeout=60)
+        finally:
+            over.set()
+            for each in clients:
+                each.join()
+    line = rf"{url[7:]}: connections waited to be accepted in \d+ % of \d+ looks, [\d.]+ of them in the mean"
+    assert re.search(f"^{line}", kept.stderr, re.MULTILINE), kept
+    (name,) = os.listdir(tmp_path / "kept")
+    again = harness.run([PYUSDT, "why", "--replay", str(tmp_path / "kept" / name)])
+    assert re.search(f"^{line}", again.stdout, re.MULTILINE), again
 
 
 def test_a_limit_and_a_command(tmp_path):

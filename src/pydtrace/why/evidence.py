@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from .accept_queue import Queue
 from .request_log import Request, RequestLog, Span
 from .sampled_code import SampledCode
 
@@ -31,9 +32,9 @@ class EvidenceError(Exception):
 
 class RunFacts:
     """host, command: text; began: seconds since 1970; duration: seconds; folder: the current one of the processes;
-    lost: events, spans and requests; limit: ns of a slow request, 0: it was not set."""
+    lost: events, spans and requests; limit: ns of a slow request, 0: it was not set; queues: of addresses, by accept_queue.py."""
 
-    __slots__ = ("began", "command", "duration", "folder", "host", "limit", "lost")
+    __slots__ = ("began", "command", "duration", "folder", "host", "limit", "lost", "queues")
 
     def __init__(
         self,
@@ -44,9 +45,11 @@ class RunFacts:
         folder: str,
         lost: int,
         limit: int = 0,
+        queues: dict[str, Queue] | None = None,
     ) -> None:
         self.host, self.command, self.began, self.duration = host, command, began, duration
         self.folder, self.lost, self.limit = folder, lost, limit
+        self.queues = queues or {}
 
 
 class Evidence:
@@ -115,6 +118,10 @@ def _build(document: dict[str, Any]) -> Evidence:
         str(given["folder"]),
         _count(given["lost"]),
         _count(given.get("limit", 0)),
+        {
+            str(address): Queue(*map(_count, counts))
+            for address, counts in given.get("queues", {}).items()
+        },
     )
     log, samples = RequestLog(), SampledCode()
     for name, given_route in document["routes"].items():

@@ -14,8 +14,9 @@ from .sampled_code import CODE, GIL, LOCK, PAGE, UNKNOWN, WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from .accept_queue import Queue
     from .causes import Cause, CauseKey, Comparison
     from .request_log import Request, RequestLog, Span
     from .sampled_code import SampledCode
@@ -186,6 +187,17 @@ def _format_bar(began: int, duration: int, whole: int) -> str:
     first = min(_BAR - 1, max(0, began * _BAR // max(1, whole)))
     last = min(_BAR, max(first + 1, -(-(began + duration) * _BAR // max(1, whole))))
     return " " * first + "#" * (last - first) + " " * (_BAR - last)
+
+
+def describe_queues(queues: Mapping[str, Queue]) -> str:
+    """A line for each address at which connections waited often."""
+    return "".join(
+        f"{escape_for_terminal(address)}: connections waited to be accepted in {100 * queue.waited / queue.looks:.0f} %"
+        f" of {queue.looks} looks, {queue.total / queue.waited:.1f} of them in the mean, {queue.longest} at most."
+        " Their wait is in no time of a request.\n"
+        for address, queue in queues.items()
+        if queue.is_long
+    )
 
 
 def describe_quiet(log: RequestLog, limits: Sequence[str]) -> str:

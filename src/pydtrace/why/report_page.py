@@ -11,6 +11,7 @@ from pydtrace.untrusted.terminal_escape import escape_for_terminal
 
 from .report import (
     TIMELINES,
+    describe_queues,
     describe_route,
     format_time,
     list_activities,
@@ -73,6 +74,7 @@ def render_page(
         ("watched", f"{began}, for {facts.duration:.1f} s"),
         ("requests", f"{evidence.log.requests} of {len(evidence.log.routes)} routes"),
         ("not kept", f"{facts.lost} events, spans or requests"),
+        *([("queue", queues.strip())] if (queues := describe_queues(facts.queues)) else []),
     ]
     body = "".join(_render_route(each, evidence, wording) for each in found)
     title = f"Why requests were slow on {facts.host}"

@@ -6,6 +6,7 @@ nobody traced fires nothing at its end.
 
 - Requests, answers and exceptions are passed on unchanged.
 - A request fires once, however many wrappers there are.
+- Its bytes are counted only if http is traced when it begins: for `pyusdt why` alone they would cost time.
 - It is done when its last byte has been handed on: the end of the iteration or close() in WSGI,
   the last message in ASGI.
 """
@@ -57,6 +58,7 @@ class Request:
 
     __slots__ = (
         "began",
+        "counts",
         "length",
         "method",
         "path",
@@ -71,15 +73,19 @@ class Request:
     def __init__(
         self, method: str, path: str, traceparent: str = "", on_loop: bool = False
     ) -> None:
-        known = _TRACEPARENT.match(traceparent)  # whoever asks has written it
+        known = (
+            _TRACEPARENT.match(traceparent) if traceparent else None
+        )  # whoever asks has written it
         self.method, self.path, self.traceparent = method, path, known[0] if known else ""
         self.route, self.status, self.sent, self.length = "", 0, 0, 0
-        _start(method, "", path, self.traceparent)
+        self.counts = bool(_done)
+        if _start:
+            _start(method, "", path, self.traceparent)
         self.tag = TaggedRun(encode_tag(self.traceparent)) if known else None
         if self.tag is not None:
             self.tag.__enter__()
         self.spans = (
-            request_spans.begin_request("http", on_loop) if request_spans.is_traced() else None
+            request_spans.begin_request("http", on_loop) if span_probe or done_probe else None
         )
         self.began: int | None = perf_counter_ns()
 
@@ -90,6 +96,7 @@ class Request:
 
     @suppress_errors
     def count_bytes(self, data: Any) -> None:
+        """If `counts`."""
         self.sent += len(data)
 
     @suppress_errors
@@ -106,15 +113,16 @@ class Request:
                 self.spans.done(f"{self.method} {self.route or self.path}", self.status)
             if self.tag is not None:
                 self.tag.__exit__(None, None, None)
-            _done(
-                self.route,
-                self.status,
-                self.sent or self.length,
-                took,
-                self.method,
-                self.path,
-                self.traceparent,
-            )
+            if self.counts and _done:
+                _done(
+                    self.route,
+                    self.status,
+                    self.sent or self.length,
+                    took,
+                    self.method,
+                    self.path,
+                    self.traceparent,
+                )
 
 
 def is_traced() -> bool:
@@ -172,7 +180,8 @@ class _Body:
         except StopIteration:
             self._request.done()
             raise
-        self._request.count_bytes(piece)
+        if self._request.counts:
+            self._request.count_bytes(piece)
         return piece
 
     def __getattr__(self, name: str) -> Any:
@@ -185,7 +194,8 @@ class _Body:
 
     def __del__(self) -> None:
         """A server that never closes it: without an end the later requests of the thread would belong to this one."""
-        if (request := getattr(self, "_request", None)) is not None:
+        request = getattr(self, "_request", None)
+        if request is not None and request.began is not None:
             request.done()
 
     def close(self) -> None:
@@ -193,14 +203,15 @@ class _Body:
             if hasattr(self._body, "close"):
                 self._body.close()
         finally:
-            self._request.done()
+            if self._request.began is not None:
+                self._request.done()
 
 
 def _wrap_answer(request: Request, environ: dict[str, Any], body: Any) -> Any:
     """What the server gets.  A list stays one, since servers ask its length; a file of the server's stays one, since it may send
     it without reading: its size is its Content-Length then."""
     if isinstance(body, (list, tuple)):
-        for piece in body:
+        for piece in body if request.counts else ():
             request.count_bytes(piece)
     elif not _is_file(environ, body):
         return _Body(request, body)
@@ -213,16 +224,21 @@ def _is_file(environ: dict[str, Any], body: Any) -> bool:
     return isinstance(kind, type) and isinstance(body, kind)
 
 
+@suppress_errors
+def _note_status(request: Request, status: str, headers: Any) -> None:
+    request.status = int(status[:3])
+    if request.counts:
+        request.length = int(_find_header(headers, "content-length") or 0)
+
+
 def _wrap_start_response(request: Request, start_response: Any) -> Any:
     """start_response() that notes the status, and the bytes that go through write()."""
 
-    @suppress_errors
-    def note(status: str, headers: Any) -> None:
-        request.set_status(status[:3], _find_header(headers, "content-length"))
-
     def starting(status: str, headers: Any, *error: Any) -> Any:
         write = start_response(status, headers, *error)
-        note(status, headers)
+        _note_status(request, status, headers)
+        if not request.counts:
+            return write
 
         def writing(data: bytes) -> Any:
             request.count_bytes(data)
@@ -237,7 +253,8 @@ def wrap_wsgi(call: Any) -> Any:
     """call(application, environ, start_response) with the probes around it, for a class's method."""
 
     def called(self: Any, environ: dict[str, Any], start_response: Any) -> Any:
-        request = _begin_wsgi_request(environ) if is_traced() else None
+        is_wanted = _start or _done or span_probe or done_probe
+        request = _begin_wsgi_request(environ) if is_wanted else None
         if request is None:
             return call(self, environ, start_response)
         try:
@@ -282,10 +299,9 @@ def _begin_asgi_request(scope: dict[str, Any]) -> Request | None:
 @suppress_errors
 def _note_message(request: Request, message: dict[str, Any]) -> None:
     if message["type"] == "http.response.start":
-        request.set_status(
-            message["status"], _find_header(message.get("headers", ()), b"content-length")
-        )
-    elif message["type"] == "http.response.body":
+        headers = message.get("headers", ()) if request.counts else ()
+        request.set_status(message["status"], _find_header(headers, b"content-length"))
+    elif request.counts and message["type"] == "http.response.body":
         request.count_bytes(message.get("body", b""))
 
 

@@ -19,7 +19,6 @@ import os
 import sys
 import sysconfig
 from collections import deque
-from contextlib import suppress
 from contextvars import ContextVar
 from itertools import count
 from threading import get_ident
@@ -27,7 +26,6 @@ from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
 from pyusdt._core import encode_tag, tag_variable
-from pyusdt._tag_decorator import TaggedRun
 
 from .core import suppress_errors
 from .probes import provider_probes
@@ -118,9 +116,9 @@ class RequestSpans:
             else f"{kind} {os.getpid()}.{next(_numbers)}"
         )
         self.block: tuple[Any, int] | None = None
-        self._tag = TaggedRun(encode_tag(self.name)) if data is None else None
-        if self._tag is not None:
-            self._tag.__enter__()
+        self._tag: Token[bytes | None] | None = (
+            tag_variable.set(encode_tag(self.name)) if data is None else None
+        )
         self._token: Token[RequestSpans | None] | None = current_request.set(self)
         self._cpu, self._began = thread_time_ns(), perf_counter_ns()
         # ns of processor time of its callbacks on the event loop, -1: it is not on one, -2: on one that is not watched;
@@ -155,6 +153,16 @@ class RequestSpans:
         if not self.is_done:
             self._append(kind, name, line, began, took)
 
+    def add_here(self, kind: str, name: Any, began: int, took: int) -> None:
+        """A span that ends now, below a line of the application.  May raise, if an object that stands for the name does."""
+        if self._token is not None:
+            text = name if type(name) is str else _format_name(name)
+            if len(self._spans) < SPANS:
+                line = _find_application_line()
+                self._spans.append((kind, text[:_NAME], line, began - self._began, took))
+            else:
+                self._left_out += 1
+
     def _append(self, kind: str, name: str, line: str, began: int, took: int) -> None:
         if len(self._spans) < SPANS:
             self._spans.append((kind, name[:_NAME], line, began - self._began, took))
@@ -164,13 +172,20 @@ class RequestSpans:
     @suppress_errors
     def done(self, route: str, status: Any) -> None:
         """The end of the request.  Again: nothing more."""
-        if self.is_done:
+        if self._token is None:
             return
         took = perf_counter_ns() - self._began
-        self._restore_context()
-        self._add_stalls(took)
+        token, self._token = self._token, None
+        try:
+            current_request.reset(token)
+            if self._tag is not None:
+                tag_variable.reset(self._tag)
+        except ValueError:
+            pass  # another context ends it than began it
+        if _stalls:
+            self._add_stalls(took)
         spans, self._spans = self._spans, []
-        for span in spans:
+        for span in spans if span_probe else ():
             span_probe(self.name, *span)
         done_probe(
             self.name,
@@ -183,13 +198,6 @@ class RequestSpans:
             self._left_out,
         )
 
-    def _restore_context(self) -> None:
-        token, self._token = self._token, None
-        with suppress(ValueError):  # another context ends it than began it
-            current_request.reset(token)  # type: ignore[arg-type]  # done() saw that there is one
-        if self._tag is not None:
-            self._tag.__exit__(None, None, None)
-
     def leave_context(self) -> None:
         """It has ended in another context, and this one, where it began, or a copy of this one has it still."""
         current_request.set(None)
@@ -200,8 +208,10 @@ class RequestSpans:
         """ns that its own code ran; -1: unknown."""
         if self._loop_time == -2 or get_ident() != self._thread:
             return -1
+        if self._loop_time < 0:
+            return thread_time_ns() - self._cpu
         self.suspend()
-        return self._loop_time if self._loop_time >= 0 else thread_time_ns() - self._cpu
+        return self._loop_time
 
     def _had_worker(self, stall: _Stall) -> bool:
         """A blocked loop delays no request for which a worker runs meanwhile."""
@@ -246,9 +256,12 @@ def begin_request(kind: str, on_loop: bool = False) -> RequestSpans | None:
 def add_span(kind: str, name: Any, began: int, took: int) -> None:
     """A span that ends now, of the request of this context."""
     request = current_request.get()
-    if request is not None and not request.is_done:
-        text = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-        request.add(kind, text, _find_application_line(), began, took)
+    if request is not None:
+        request.add_here(kind, name, began, took)
+
+
+def _format_name(name: Any) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
 def _find_application_line() -> str:
@@ -256,7 +269,8 @@ def _find_application_line() -> str:
     frame = sys._getframe(2)
     for _ in range(_FRAMES):
         code = frame.f_code
-        if not _is_library_s(code):
+        known = _is_library.get(code.co_filename)
+        if not (_is_library_s(code) if known is None else known):
             return f"{code.co_filename}:{frame.f_lineno} {code.co_name}"
         if frame.f_back is None:
             return ""
@@ -265,17 +279,16 @@ def _find_application_line() -> str:
 
 
 def _is_library_s(code: CodeType) -> bool:
-    known = _is_library.get(code.co_filename)
-    if known is None:
-        path = os.path.realpath(code.co_filename)
-        known = (
-            path.startswith((_OWN, *_LIBRARIES))
-            or code.co_filename.startswith("<")
-            or f"{os.sep}site-packages{os.sep}" in path
-            or f"{os.sep}dist-packages{os.sep}" in path
-        )
-        if len(_is_library) < 10_000:
-            _is_library[code.co_filename] = known
+    """By its file; remembered for the next time."""
+    path = os.path.realpath(code.co_filename)
+    known = (
+        path.startswith((_OWN, *_LIBRARIES))
+        or code.co_filename.startswith("<")
+        or f"{os.sep}site-packages{os.sep}" in path
+        or f"{os.sep}dist-packages{os.sep}" in path
+    )
+    if len(_is_library) < 10_000:
+        _is_library[code.co_filename] = known
     return known
 
 

@@ -8,6 +8,7 @@ import pytest
 from pydtrace.profile.frame_key import FrameKey
 from pydtrace.profile.sampled_process import WAITS_FOR_LOCK
 from pydtrace.why import report
+from pydtrace.why.accept_queue import Queue
 from pydtrace.why.causes import compare_route
 from pydtrace.why.evidence import Evidence, EvidenceError, RunFacts, format_evidence, read_evidence
 from pydtrace.why.report_page import render_page
@@ -50,7 +51,10 @@ def evidence():
     samples.end_round()
     samples.throttling._files[7] = ["/cpu.stat"]
     samples.throttling.add_change("/cpu.stat", 10**12, 5 * MS)
-    return Evidence(log, samples, RunFacts("shop-1", "python a.py", 1.7e9, 60.0, "/srv/shop", 3))
+    facts = RunFacts(
+        "shop-1", "python a.py", 1.7e9, 60.0, "/srv/shop", 3, queues={"<b>:1": Queue(20, 10, 30, 7)}
+    )
+    return Evidence(log, samples, facts)
 
 
 def write_report(evidence):
@@ -92,6 +96,8 @@ def test_a_file_gives_the_same_report(evidence, tmp_path):
         lambda document: document["routes"][ROUTE].update(count=-1),
         lambda document: document.update(holders=[["lock", "f", "line", {"x": True}]]),
         lambda document: document["facts"].update(lost=float("inf")),
+        lambda document: document["facts"].update(queues={"a": [1, 2, 3, -4]}),
+        lambda document: document["facts"].update(queues={"a": [1, 2, 3, 4, 5]}),
         lambda document: document["facts"].update(began=float("nan")),
         lambda document: document["facts"].update(duration=10**400),
         lambda document: document["routes"][ROUTE]["requests"][0].update(samples=[["a", "b", "c"]]),
@@ -124,6 +130,7 @@ def test_a_page_runs_nothing_of_what_programs_say(evidence):
     assert "<b>" not in page and "<i>" not in page and "\x1b" not in page and "<script" not in page
     assert "<dd>shop-1</dd>" in page and "<dd>python a.py</dd>" in page
     assert '<p class="cause">likely cause: a wait for a lock in view at a.py:9 view' in page
+    assert "<dt>queue</dt><dd>&lt;b&gt;:1: connections waited to be accepted in 50 %" in page
     axis = re.findall(r'<span style="left:([\d.]+)%">([^<]+)</span>', page)
     assert axis[:3] == [("0.00", "0"), ("20.00", "100 ms"), ("40.00", "200 ms")]
     assert 'style="left:0.20%;width:0.40%' in page

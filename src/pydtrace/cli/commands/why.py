@@ -26,6 +26,7 @@ from pydtrace.profile.sampler import Sampler
 from pydtrace.profile.sampler_options import ALL, SamplerOptions
 from pydtrace.sinks.output_file import OutputError, write_stdout
 from pydtrace.untrusted.watchdog import watchdog
+from pydtrace.why.accept_queue import AcceptQueues
 from pydtrace.why.evidence import Evidence, EvidenceError, RunFacts, read_evidence
 from pydtrace.why.request_log import PendingSpans, Request, RequestLog, Span
 from pydtrace.why.sampled_code import SampledCode
@@ -164,6 +165,7 @@ class RequestSampler:
     ) -> None:
         self._collector, self._samples = collector, samples
         self._share, self._after_round = share, after_round
+        self.accept_queues = AcceptQueues()
 
     def sample_until(
         self, has_ended: Callable[[float], bool], rate: int, duration: float | None
@@ -197,6 +199,7 @@ class RequestSampler:
         sampler.sample_processes()
         self._samples.end_round()
         self._samples.throttling.read_counters(self._collector.pids)
+        self.accept_queues.read_queues(self._collector.pids)
         self._after_round()
 
 
@@ -228,7 +231,7 @@ def watch_requests(options: Namespace) -> Evidence:
     log, samples = RequestLog(), SampledCode()
     collector = RequestCollector(log.add_request, options.route)
     target = choose_target(options)
-    state = SamplingState(None)
+    sampler, state = RequestSampler(collector, samples), SamplingState(None)
     warnings.simplefilter("ignore", TraceWarning)  # what it warns of is counted or said below
     began, since, used = time.time(), time.monotonic(), time.process_time()
     try:
@@ -239,7 +242,7 @@ def watch_requests(options: Namespace) -> Evidence:
                 SCRIPT, **target, on_record=collector.add_record, zdefs=True, strsize=512
             ) as tracing,
         ):
-            RequestSampler(collector, samples).sample_until(
+            sampler.sample_until(
                 lambda wait: state.stopping or tracing.wait(wait), options.rate, options.duration
             )
     except (EngineError, NotAttached) as error:
@@ -252,7 +255,9 @@ def watch_requests(options: Namespace) -> Evidence:
     lost = count_lost(tracing, collector) + log.lost_spans + log.other_routes
     took = time.monotonic() - since
     _report_cost(log, took, time.process_time() - used)
-    facts = RunFacts(host_name(), describe_target(options), began, took, collector.folder, lost)
+    queues = sampler.accept_queues.queues
+    what = describe_target(options)
+    facts = RunFacts(host_name(), what, began, took, collector.folder, lost, queues=queues)
     return Evidence(log, samples, facts)
 
 

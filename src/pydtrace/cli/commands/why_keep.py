@@ -26,7 +26,7 @@ from pydtrace.sinks.output_file import OutputError
 from pydtrace.untrusted.trusted_files import changeable_by_others
 from pydtrace.why.causes import SlowRule, compare_route
 from pydtrace.why.evidence import Evidence, RunFacts, format_evidence
-from pydtrace.why.report import Wording, describe_route
+from pydtrace.why.report import Wording, describe_queues, describe_route
 from pydtrace.why.request_ring import Objective, RequestRing
 from pydtrace.why.sampled_code import SampledCode
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from pydtrace.consumer.tracing import Tracing
     from pydtrace.sinks.alerts.alert_receivers import Receiver
+    from pydtrace.why.accept_queue import Queue
     from pydtrace.why.request_log import Request
 
 ALERT = "slow_requests"  # its name in a note
@@ -136,7 +137,7 @@ class SlowWatch:
         receivers: list[Receiver],
         describe_run: Any,
     ) -> None:
-        """describe_run(): (the text of what is watched, the current folder of the processes, losses)."""
+        """describe_run(): (the text of what is watched, the current folder of the processes, losses, queues before the servers)."""
         self._objective, self._samples, self._folder = objective, samples, folder
         self._rate, self._receivers, self._describe_run = rate, receivers, describe_run
         self.ring = RequestRing(objective)
@@ -189,6 +190,8 @@ class SlowWatch:
         else:
             wording = Wording(evidence.facts.folder)
             text = describe_route(found, count, wording, evidence.samples).rstrip("\n")
+        if queues := describe_queues(evidence.facts.queues).rstrip("\n"):
+            text += f"\n{queues}"
         try:
             path = self._folder.add_file(route, _format_bounded(evidence))
         except OutputError as error:
@@ -203,12 +206,11 @@ class SlowWatch:
         log, samples = self.ring.make_log(route), SampledCode()
         log.limit_spans(_SPANS)
         samples.take_from(self._samples, [each for each, _ in log.routes[route].kept])
-        what, folder, lost = self._describe_run()
+        what, folder, lost, queues = self._describe_run()
         took = time.monotonic() - self.ring.began
         lost += self.ring.lost
-        facts = RunFacts(
-            host_name(), what, time.time() - took, took, folder, lost, self._objective.limit
-        )
+        began, limit = time.time() - took, self._objective.limit
+        facts = RunFacts(host_name(), what, began, took, folder, lost, limit, queues)
         return Evidence(log, samples, facts)
 
     def _make_note(
@@ -268,9 +270,9 @@ def keep_slow_requests(options: Namespace) -> int:
     warnings.simplefilter("ignore", TraceWarning)  # faults are printed, losses are counted
     tracing: Tracing | None = None
 
-    def describe_run() -> tuple[str, str, int]:
+    def describe_run() -> tuple[str, str, int, dict[str, Queue]]:
         lost = count_lost(tracing, collector) if tracing is not None else 0
-        return describe_target(options), collector.folder, lost
+        return describe_target(options), collector.folder, lost, sampler.accept_queues.queues
 
     objective = options.slo or Objective(options.slower)
     rate = FileRate(options.every or EVERY)
@@ -280,6 +282,7 @@ def keep_slow_requests(options: Namespace) -> int:
     def after_round() -> None:
         if watch.move_on():
             collector.forget_ended()
+            sampler.accept_queues.queues = {}
 
     sampler = RequestSampler(collector, samples, SHARE, after_round)
     limit = {} if options.cpu is None else {"maxcpu": options.cpu}

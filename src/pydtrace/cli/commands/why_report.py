@@ -39,10 +39,11 @@ def slow_rule(evidence: Evidence, options: Namespace) -> SlowRule:
 
 
 def make_report(evidence: Evidence, found: list[Comparison], options: Namespace) -> str:
+    queues = report.describe_queues(evidence.facts.queues)
     if not found:
-        return describe_quiet(evidence, options)
+        return describe_quiet(evidence, options) + queues
     wording = report.Wording(evidence.facts.folder)
-    return "\n".join(
+    text = "\n".join(
         report.describe_route(
             each, evidence.log.routes[each.route].count, wording, evidence.samples
         )
@@ -55,6 +56,7 @@ def make_report(evidence: Evidence, found: list[Comparison], options: Namespace)
         )
         for each in found
     )
+    return text + (f"\n{queues}" if queues else "")
 
 
 def describe_quiet(evidence: Evidence, options: Namespace) -> str:
