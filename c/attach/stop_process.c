@@ -6,17 +6,22 @@
 
 #ifdef __linux__
 
+#include <elf.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "attach/attach_hook.h"
 
 #ifndef PTRACE_EVENT_STOP
 #define PTRACE_EVENT_STOP 128
@@ -97,6 +102,7 @@ static int seize(pid_t pid, pid_t tid)
             return 0;
         return error == EPERM && has_tracer(pid, tid) ? -EBUSY : -error;
     }
+    PYUSDT_ATTACH_HOOK(15);
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 && errno != ESRCH)
         return -errno;
     return 1;
@@ -239,40 +245,67 @@ int pyusdt_process_stop(pid_t pid, int limit, struct pyusdt_stopped_process *pro
 /* The kernel's own errors for a call that is to begin again (ERESTARTSYS …), which no program sees. */
 enum { RESTARTS_FIRST = 512, RESTARTS_LAST = 516 };
 
-bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process)
+static bool interrupt_wait(pid_t tid)
 {
     struct user_regs_struct registers;
     long long result;
 
-    for (uint32_t i = 0; i < process->n; i++) {
-        const struct pyusdt_stopped_tid *thread = &process->thread[i];
+    if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) != 0 || registers.orig_rax != SYS_futex)
+        return false;
+    result = (long long)registers.rax;
+    if (-result < RESTARTS_FIRST || -result > RESTARTS_LAST)
+        return false;
+    registers.rax = (unsigned long long)-EINTR;
+    return ptrace(PTRACE_SETREGS, tid, NULL, &registers) == 0;
+}
+#elif defined(__aarch64__)
+enum {
+    NUMBER = 8, /* the register of a system call's number; x0 and x1 have the first arguments */
+    SUPERVISOR_CALL = (int)0xd4000001,
+};
 
-        if (thread->tid != process->pid || !thread->stands || thread->signal != 0)
-            continue;
-        if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0 ||
-            registers.orig_rax != SYS_futex)
-            return false;
-        result = (long long)registers.rax;
-        if (-result < RESTARTS_FIRST || -result > RESTARTS_LAST)
-            return false;
-        registers.rax = (unsigned long long)-EINTR;
-        return ptrace(PTRACE_SETREGS, thread->tid, NULL, &registers) == 0;
-    }
-    return false;
+/* The kernel has set the thread back to its call, which is to begin again. Behind the call, its result is EINTR. A
+ * thread that has not begun with the call looks the same: a wait can end so, nothing else that a futex is asked for. */
+static bool interrupt_wait(pid_t tid)
+{
+    struct user_regs_struct registers;
+    struct iovec part = {&registers, sizeof registers};
+    unsigned long long what;
+
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &part) != 0 ||
+        part.iov_len != sizeof registers || registers.regs[NUMBER] != SYS_futex)
+        return false;
+    what = registers.regs[1] & FUTEX_CMD_MASK;
+    if ((what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET) ||
+        (int)ptrace(PTRACE_PEEKTEXT, tid, (void *)registers.pc, NULL) != SUPERVISOR_CALL)
+        return false;
+    registers.regs[0] = (unsigned long long)-EINTR;
+    registers.pc += sizeof SUPERVISOR_CALL;
+    return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &part) == 0;
 }
 #else
-bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process)
+static bool interrupt_wait(pid_t tid)
 {
-    (void)process;
+    (void)tid;
     return false;
 }
 #endif
 
+bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process)
+{
+    for (uint32_t i = 0; i < process->n; i++)
+        if (process->thread[i].tid == process->pid)
+            return process->thread[i].stands && process->thread[i].signal == 0 &&
+                   interrupt_wait(process->pid);
+    return false;
+}
+
 void pyusdt_process_resume(struct pyusdt_stopped_process *process)
 {
     for (uint32_t i = 0; i < process->n; i++)
-        ptrace(PTRACE_DETACH, process->thread[i].tid, NULL,
-               (void *)(uintptr_t)process->thread[i].signal);
+        if (process->thread[i].stands)
+            ptrace(PTRACE_DETACH, process->thread[i].tid, NULL,
+                   (void *)(uintptr_t)process->thread[i].signal);
     process->n = 0;
 }
 

@@ -44,10 +44,10 @@ int64_t pyusdt_attach_now(void);
 int pyusdt_process_stop(pid_t pid, int limit, struct pyusdt_stopped_process *process);
 
 /* The process's first thread, if it waits for a lock (futex), sees its wait interrupted, as by a signal with a handler: Python then makes
- * pending calls, and waits again. x86-64 only. Whether it was so. */
+ * pending calls, and waits again. Whether it was so. */
 bool pyusdt_process_interrupt_wait(const struct pyusdt_stopped_process *process);
 
-/* They go on. */
+/* They go on.  One that was not seen to stand may stand by now, about to get a signal: it goes on with that when the caller ends. */
 void pyusdt_process_resume(struct pyusdt_stopped_process *process);
 
 /* The content of a file of /proc with a NUL behind, at most size - 1 bytes; < 0: -errno. */

@@ -1,5 +1,5 @@
 /* Puts an entry into the pending calls of a CPython: pid minor runtime function slot text. The child that does it is killed or stopped at a
- * place: HOOK=place, HOOK_SIGNAL=stop. For test_attach_kills.py. */
+ * place, or waits there for 5 ms: HOOK=place, HOOK_SIGNAL=stop, wait. For test_attach_kills.py. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,11 @@ void pyusdt_attach_hook(int place)
 {
     const char *at = getenv("HOOK"), *how = getenv("HOOK_SIGNAL");
 
-    if (at != NULL && atoi(at) == place)
+    if (at == NULL || atoi(at) != place)
+        return;
+    if (how != NULL && strcmp(how, "wait") == 0)
+        usleep(5000);
+    else
         kill(getpid(), how != NULL && strcmp(how, "stop") == 0 ? SIGSTOP : SIGKILL);
 }
 

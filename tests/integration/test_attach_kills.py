@@ -22,12 +22,14 @@ from pydtrace import _tracer
 from pydtrace.attach.run_statement import Target
 from pydtrace.attach.text_slots import sort_free
 from tests.support import harness, python_builds
-from tests.support.attach_load import loaded
+from tests.support.attach_load import counted_signals, loaded
 
 pytestmark = pytest.mark.xdist_group("integration/test_attach")
 CORE = os.path.join(harness.ROOT, "c")
 STORES, AROUND = range(1, 7), (10, 11, 12, 13)
 VERSIONS = ["3.10", "3.13"]
+# PTRACE_SEIZE of a thread
+SEIZES = "import ctypes, time; print(ctypes.CDLL(None).ptrace(0x4206, {}, None, None), flush=True); time.sleep(60)"
 BUSY = f"0 {-errno.EAGAIN} 0\n"  # a thread got no processor in time: nothing was stored
 KILLED = f"{-errno.EINTR} 0 0\n"  # the child got none, and the kernel's timer ended it
 
@@ -133,6 +135,20 @@ def test_a_child_without_its_timer_ends_with_its_tracer(injector):
             finally:
                 os.close(held)
         goes_on(load)
+        load.end()
+
+
+def test_signals_of_threads_that_stop_too_late(injector):
+    """The tracer gives up, as another one has the last thread; a signal comes before the first one is asked to stop."""
+    with loaded(sys.executable, "ts", counted_signals()) as load:
+        command = make_command(injector, Target(load.pid), "try:pass\nexcept:pass\n")
+        last = max(int(each) for each in os.listdir(f"/proc/{load.pid}/task"))
+        with harness.running([sys.executable, "-c", SEIZES.format(last)]) as other:
+            assert other.stdout.readline() == "0\n"
+            for _ in range(10):
+                run = harness.run(command, env={**os.environ, "HOOK": "15", "HOOK_SIGNAL": "wait"})
+                assert run.stdout == f"0 {-errno.EBUSY} 0\n", run
+        assert load.ask()["missing"] == [0, 0]
         load.end()
 
 
