@@ -232,11 +232,11 @@ static bool is_free(const struct pyusdt_ring_target *target, const struct ring *
 
     if (memcmp(bytes, zeros, sizeof zeros) == 0)
         return true;
-    if (memcmp(bytes, target->text, PYUSDT_SLOT_MARK) != 0)
+    if (!target->takes_abandoned || memcmp(bytes, target->text, PYUSDT_SLOT_MARK) != 0)
         return false;
     if (state == PYUSDT_STATE_DONE || state == PYUSDT_STATE_FAILED)
         return true;
-    return target->takes_abandoned && state == 0 && find_entry(target, ring, slot) < 0;
+    return state == 0 && find_entry(target, ring, slot) < 0;
 }
 
 /* The slot, if it is free; else 0. */

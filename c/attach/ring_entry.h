@@ -44,7 +44,7 @@ struct pyusdt_ring_target {
     uint32_t choice; /* the one to take */
     uint32_t size;   /* of the text, without its NUL */
     bool
-        takes_abandoned; /* also a slot whose text has not begun, if no entry is for it: its tracer was killed */
+        takes_abandoned; /* also a slot with a text that its tracer has left: it has run, or it has not begun and no entry is for it */
     char text[PYUSDT_SLOT_REPORT];
     uint64_t used; /* the slot that has the text */
     enum pyusdt_put_step step;

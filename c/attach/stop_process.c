@@ -95,12 +95,17 @@ static bool has_tracer(pid_t pid, pid_t tid)
 /* 1: asked to stop; 0: it has ended. */
 static int seize(pid_t pid, pid_t tid)
 {
-    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
+    for (int tries = 0; ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0; tries++) {
         int error = errno;
 
         if (error == ESRCH || has_ended(pid, tid))
             return 0;
-        return error == EPERM && has_tracer(pid, tid) ? -EBUSY : -error;
+        if (error != EPERM)
+            return -error;
+        if (has_tracer(pid, tid))
+            return -EBUSY;
+        if (tries > 0) /* else a tracer may have let it go just now */
+            return -EPERM;
     }
     PYUSDT_ATTACH_HOOK(15);
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 && errno != ESRCH)

@@ -131,8 +131,8 @@ cdef class RingEntry:
         return [self.target.slot[i] for i in range(self.target.slots)]
 
     def put(self, int limit, uint32_t slot, bytes text, bint takes_abandoned=False):
-        """The text goes into the slot of this number, if that is free.  takes_abandoned: also if a text is there that no entry is
-        for, and that has not begun."""
+        """The text goes into the slot of this number, if that is free.  takes_abandoned: also if a text is there that has
+        run, or that no entry is for and that has not begun."""
         if not 0 < len(text) < PYUSDT_SLOT_REPORT or b"\0" in text or slot >= self.target.slots:
             raise ValueError("no such slot, or a text that does not fit into one")
         cdef pyusdt_ring_target target = self.target

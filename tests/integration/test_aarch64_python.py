@@ -4,23 +4,18 @@ the process for another one: the emulator makes up the start time in /proc/self/
 
 from __future__ import annotations
 
-import glob
 import os
 import platform
-import shutil
-import subprocess
 
 import pytest
 
-from tests.support import elf_notes, harness
+from tests.support import aarch64, elf_notes, harness
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="host: not x86-64"),
 ]
-EMULATOR, COMPILER = "qemu-aarch64-static", "aarch64-linux-gnu-gcc"
-PYTHON = "python3.11"  # bookworm's
-PACKAGES = [f"{PYTHON}-minimal", f"lib{PYTHON}-stdlib", f"lib{PYTHON}-dev"]
+EMULATOR = "qemu-aarch64-static"
 FIRES = """
 import os, pyusdt
 own = pyusdt.Provider("cross").probe("made", int, str)
@@ -44,114 +39,15 @@ for user, language in (record.values for record in t):
 """
 
 
-def download(folder: str) -> str:
-    """The root of an unpacked Python of Debian's for aarch64, its libc included; this machine's apt stays as it is."""
-    mirror = harness.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages"]
-    ).stdout
-    (mirror, *_) = (line for line in mirror.split() if line.rstrip("/").endswith("/debian"))
-    for name in ("lists/partial", "cache/archives/partial", "root"):
-        os.makedirs(os.path.join(folder, name))
-    for name, text in (("status", ""), ("sources.list", f"deb {mirror} bookworm main\n")):
-        with open(os.path.join(folder, name), "w") as file:
-            file.write(text)
-    options = {
-        "APT::Architecture": "arm64",
-        "APT::Architectures": "arm64",
-        "Dir::Etc::SourceParts": "-",
-        "Dir::Etc::SourceList": f"{folder}/sources.list",
-        "Dir::State::Lists": f"{folder}/lists",
-        "Dir::State::Status": f"{folder}/status",
-        "Dir::Cache": f"{folder}/cache",
-        "APT::Sandbox::User": "root",
-    }
-    apt = [
-        "apt-get",
-        "-qq",
-        *(word for name, value in options.items() for word in ("-o", f"{name}={value}")),
-    ]
-    for command in (
-        ["update"],
-        ["install", "--download-only", "--no-install-recommends", *PACKAGES],
-    ):
-        got = harness.run([*apt, *command], timeout=300)
-        assert got.status == 0, got
-    for archive in glob.glob(f"{folder}/cache/archives/*.deb"):
-        subprocess.run(["dpkg-deb", "--extract", archive, f"{folder}/root"], check=True)
-    return f"{folder}/root"
-
-
-def compile_extension(root: str, library: str, module: str, folders: list[str]) -> str:
-    """An extension for that Python, from the C that `make build` left."""
-    path = f"{library}/{module}.cpython-311-aarch64-linux-gnu.so"
-    core = [source for folder in folders for source in glob.glob(f"{harness.ROOT}/c/{folder}/*.c")]
-    if module == "pyusdt/_core":
-        core += [
-            *glob.glob(f"{harness.ROOT}/src/pyusdt/_core_c/**/*.c", recursive=True),
-            f"{harness.ROOT}/c/pystack/cpython_offsets.c",
-        ]
-    includes = [
-        f"-I{harness.ROOT}/{folder}"
-        for folder in ("include", "c", "src/pyusdt", "src/pydtrace", "src/pyusdt/include")
-    ]
-    done = harness.run(
-        [
-            COMPILER,
-            "-shared",
-            "-fPIC",
-            "-std=gnu11",
-            "-O2",
-            "-fvisibility=hidden",
-            "-fno-omit-frame-pointer",
-            "-DPYUSDT_REQUIRE_SITES=1",
-            *(["-DCYTHON_USE_MODULE_STATE=1"] if module == "pyusdt/_core" else []),
-            *includes,
-            "-isystem",
-            f"{root}/usr/include/{PYTHON}",
-            "-isystem",
-            f"{root}/usr/include",
-            f"{harness.ROOT}/build/cython/src/{module}.c",
-            *core,
-            "-o",
-            path,
-        ],
-        timeout=900,
-    )
-    assert done.status == 0, done
-    return path
-
-
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
     """(the extension, a command that wants the name of a program, its environment)"""
-    if lacking := harness.tools(EMULATOR, COMPILER, "apt-get", "dpkg-deb"):
+    if lacking := harness.tools(EMULATOR, *aarch64.TOOLS):
         pytest.skip(f"no {lacking}")
     folder = str(tmp_path_factory.mktemp("aarch64"))
-    root = download(f"{folder}/debian")
+    root = aarch64.find_root()
     library = f"{folder}/lib"
-    for package in ("pyusdt", "pydtrace"):
-        shutil.copytree(
-            f"{harness.ROOT}/src/{package}", f"{library}/{package}", ignore=harness.NOT_SOURCE
-        )
-    compile_extension(
-        root,
-        library,
-        "pydtrace/_tracer",
-        [
-            "session",
-            "events",
-            "discovery",
-            "consumer",
-            "recording",
-            "kernel",
-            "pystack",
-            "bpf",
-            "bpf/helpers",
-            "format",
-            "shared",
-        ],
-    )
-    extension = compile_extension(root, library, "pyusdt/_core", ["target", "shared"])
+    extension = aarch64.build(root, library)
     for name in ("cache", "run"):
         os.mkdir(f"{folder}/{name}", 0o700)
     for name, text in (
@@ -165,7 +61,11 @@ def emulated(tmp_path_factory):
         "PYUSDT_CACHE": f"{folder}/cache",
         "PYUSDT_RUNDIR": f"{folder}/run",
     }
-    return extension, f"{EMULATOR} -L {root} {root}/usr/bin/{PYTHON} {folder}/lib/", environment
+    return (
+        extension,
+        f"{EMULATOR} -L {root} {root}/usr/bin/{aarch64.PYTHON} {folder}/lib/",
+        environment,
+    )
 
 
 def test_notes(emulated):

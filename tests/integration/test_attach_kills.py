@@ -20,7 +20,7 @@ import pytest
 
 from pydtrace import _tracer
 from pydtrace.attach.run_statement import Target
-from pydtrace.attach.text_slots import sort_free
+from pydtrace.attach.text_slots import find_empty
 from tests.support import harness, python_builds
 from tests.support.attach_load import counted_signals, loaded
 
@@ -64,7 +64,7 @@ def injector(tmp_path_factory) -> str:
 
 
 def free_slot(target: Target) -> int:
-    return sort_free(target.python, target.entry.slots)[0]
+    return find_empty(target.python, target.entry.slots)[0]
 
 
 def make_command(injector: str, target: Target, text: str, *more: str) -> list[str]:

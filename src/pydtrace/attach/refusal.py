@@ -72,6 +72,12 @@ def is_traced_by_pyusdt(pid: int) -> bool:
     return tracer != 0 and read_comm(tracer) in _OWN_CHILDREN
 
 
+def has_brief_tracer(pid: int) -> bool:
+    """The same, or its tracer has ended by now."""
+    tracer = read_tracer(pid)
+    return not tracer or read_comm(tracer) in (*_OWN_CHILDREN, "")
+
+
 def make_traced_refusal(pid: int, tracer: int = 0) -> NotAttached:
     """tracer: if it is known."""
     tracer = tracer or read_tracer(pid)

@@ -14,7 +14,6 @@ import time
 from pydtrace import _tracer
 from pydtrace.process import maps
 from pydtrace.process.identity import is_alive, read_comm
-from pydtrace.process.proc_status import read_tracer
 from pydtrace.process.proc_threads import read_inner_pid, read_kernel_threads
 from pydtrace.remote_python.code_objects import CodeObjects
 from pydtrace.remote_python.remote_modules import RemoteModules
@@ -33,12 +32,12 @@ from .refusal import (
     NotAttached,
     PathTooLong,
     check_state,
-    is_traced_by_pyusdt,
+    has_brief_tracer,
     make_forbidden_refusal,
     make_stop_refusal,
 )
 from .statement import Statement
-from .text_slots import find_abandoned, find_slots, sort_free
+from .text_slots import find_abandoned, find_empty, find_slots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class Target:
     def _put(self, statement: Statement, timeout: float, memory: int) -> None:
         """memory: a descriptor of the process's, or -1."""
         takes_abandoned = False
-        texts = self._make_texts(statement, sort_free(self.python, self.entry.slots))
+        texts = self._make_texts(statement, find_empty(self.python, self.entry.slots))
         if not texts:
             takes_abandoned = True
             texts = self._make_texts(statement, find_abandoned(self.python, self.entry.slots))
@@ -199,9 +198,7 @@ class Target:
                 else:
                     texts = [each for each in texts if self.entry.slots[each[0]] != self.entry.slot]
                 error = errno.EAGAIN
-            if error == errno.EBUSY and (
-                is_traced_by_pyusdt(self.pid) or not read_tracer(self.pid)
-            ):
+            if error == errno.EBUSY and has_brief_tracer(self.pid):
                 error = errno.EAGAIN
             if error == errno.EAGAIN or result in (_tracer.RING_LOCKED, _tracer.RING_FULL):
                 time.sleep(_PUT_PAUSE)

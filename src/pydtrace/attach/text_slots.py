@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 _FILES = 64  # whose ends are looked at
 _ALIGN = 64
-_BEGINS = 2.0  # s, in which a text begins that has left the ring
+_STAYS = (
+    2.0  # s; in less, a text begins that has left the ring, and its tracer sees that it has run
+)
 _MUSL = "ld-musl", "libc.musl"
 _LOADERS = "ld-", "ld.so", "libc.musl"
 _FIRST = ("libpython", "python", "libm.so", "libm-", "libc.so", "libc-")  # which are there in most
@@ -101,31 +103,28 @@ def _slots_of_file(pid: int, mapping: maps.Mapping, is_writable: bool) -> list[i
     return found
 
 
-def sort_free(python: RemotePython, addresses: Sequence[int]) -> list[int]:
-    """Those that a text can be put into: first the empty ones, then those with a text that has run, whose tracer was killed. A tracer that
-    lives empties its own."""
+def find_empty(python: RemotePython, addresses: Sequence[int]) -> list[int]:
+    """Those that a text can be put into."""
     contents = _read_slots(python, addresses)
-    empty = [address for address, content in contents.items() if not any(content)]
-    return empty + [address for address, content in contents.items() if has_ended_text(content)]
+    return [address for address, content in contents.items() if not any(content)]
 
 
 def find_abandoned(python: RemotePython, addresses: Sequence[int]) -> list[int]:
-    """Those with a text that does not begin in this time, as its tracer was killed before there was an entry for it. c/attach/
-    takes none that has one."""
-    before = _read_waiting(python, addresses)
+    """Those with a text that has run, or that does not begin, and that stays for this time, as its tracer was killed. A tracer
+    that lives reads what came of its text, and empties the slot. c/attach/ takes none that there is an entry for."""
+    before = _read_left(python, addresses)
     if not before:
         return []
-    time.sleep(_BEGINS)
-    after = _read_waiting(python, addresses)
+    time.sleep(_STAYS)
+    after = _read_left(python, addresses)
     return [address for address in before if before[address] == after.get(address)]
 
 
-def _read_waiting(python: RemotePython, addresses: Sequence[int]) -> dict[int, bytes]:
-    contents = _read_slots(python, addresses)
+def _read_left(python: RemotePython, addresses: Sequence[int]) -> dict[int, bytes]:
     return {
         address: content
-        for address, content in contents.items()
-        if _has_text(content, (statement.WAITS,))
+        for address, content in _read_slots(python, addresses).items()
+        if has_ended_text(content) or _has_text(content, (statement.WAITS,))
     }
 
 

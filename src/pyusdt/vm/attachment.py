@@ -4,6 +4,7 @@
   extension stays mapped, as Python cannot unload one, and so do three functions that os.fork() calls, which do nothing.
 - A program that had imported pyusdt itself keeps it.
 - Another part of pyusdt can be brought in as well (enter_part()); it leaves with the provider.
+- One thread at a time enters or leaves. enter_process.py loads the modules again if they have left before it could enter.
 """
 
 from __future__ import annotations
@@ -19,21 +20,43 @@ from pyusdt._core import forget_ended, heap_stop, unpublish, vm_sessions, vm_whe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _is_in = False
+_has_left = False  # with all modules, so nothing finds this one any more
 _had_pyusdt = False
 _had_provider = False
 _temporary = 0.0
 _core_identity = ""
-_LEAVING_TIMEOUT = 4.0  # s
-_leaving = _thread.allocate_lock()
+_CHANGE_TIMEOUT = 4.0  # s
+_change = _thread.allocate_lock()
 _parts: list[Callable[[], object]] = []  # how what was brought in beside the provider leaves
 
 
-def enter(had_pyusdt: bool, temporary: float, core: str) -> None:
+@contextlib.contextmanager
+def _changing() -> Iterator[None]:
+    """RuntimeError: another thread takes too long."""
+    if not _change.acquire(timeout=_CHANGE_TIMEOUT):
+        raise RuntimeError(
+            "another thread attaches or detaches, or did when this process was forked"
+        )
+    try:
+        yield
+    finally:
+        _change.release()
+
+
+def enter(had_pyusdt: bool, temporary: float, core: str) -> bool:
     """had_pyusdt: the program had imported pyusdt before; temporary: seconds without a tracer after which it leaves by itself, as its
-    tracer was killed, 0: it stays; core: which extension this is.  Raises OSError, RuntimeError."""
+    tracer was killed, 0: it stays; core: which extension this is.  False: the modules have left meanwhile.  Raises OSError,
+    RuntimeError."""
+    with _changing():
+        if not _has_left:
+            _enter(had_pyusdt, temporary, core)
+        return not _has_left
+
+
+def _enter(had_pyusdt: bool, temporary: float, core: str) -> None:
     global _is_in, _had_pyusdt, _had_provider, _temporary, _core_identity
     if _is_in:  # two tracers at once
         _temporary = _temporary and temporary
@@ -46,7 +69,7 @@ def enter(had_pyusdt: bool, temporary: float, core: str) -> None:
         try:
             vm.enable(sites=had_pyusdt)
         except BaseException:
-            leave(None, False)
+            _leave(False)
             raise
 
 
@@ -76,17 +99,13 @@ def _leave_quietly() -> None:
 
 def leave(_report: object, if_unused: bool) -> None:
     """if_unused: only if it was to leave with its last tracer, and no other traces.  Raises RuntimeError."""
-    if not _leaving.acquire(timeout=_LEAVING_TIMEOUT):
-        raise RuntimeError("another thread takes it out, or did when this process was forked")
-    try:
+    with _changing():
         if _is_in:
             _leave(if_unused)
-    finally:
-        _leaving.release()
 
 
 def _leave(if_unused: bool) -> None:
-    global _is_in
+    global _is_in, _has_left
     if if_unused and (not _temporary or vm_sessions() > 0):
         if not _had_provider:
             _leave_when_unused()
@@ -101,11 +120,16 @@ def _leave(if_unused: bool) -> None:
     vm.withdraw()
     if _had_pyusdt:
         return
-    forget_ended()
-    unpublish()
-    _keep_extension()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "pyusdt"]:
-        del sys.modules[name]
+    _imp.acquire_lock()  # enter_process.py looks under it for what is there
+    try:
+        forget_ended()
+        unpublish()
+        _keep_extension()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "pyusdt"]:
+            del sys.modules[name]
+        _has_left = True
+    finally:
+        _imp.release_lock()
 
 
 def _keep_extension() -> None:

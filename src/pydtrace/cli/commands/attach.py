@@ -58,6 +58,7 @@ _SEEN, _POLL = 1.0, 0.02  # s, in which what a process has published is found
 _ATTACHMENT = "pyusdt.vm.attachment"
 _HOOKS = "pyusdt.instrument.attached"
 _IMPORTED_BEFORE = "has already been imported"  # Cython's words
+_HAS_LEFT = f"KeyError({_ATTACHMENT!r})"  # of a statement that finds no such module
 _MUSL_SUFFIX = "-musl.so"
 _LOADER = os.path.join(START, "enter_process.py")
 _LOADED = (  # of the package, by a process that is attached to
@@ -148,7 +149,11 @@ def detach_provider(
         remove_stale_copies(pid)
         if not has_attachment(pid, target.python):
             raise NoPython(f"process {pid}: nothing was brought into it")
-        target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
+        try:
+            target.run(Statement.call(_ATTACHMENT, "leave", if_unused), timeout)
+        except NotAttached as error:
+            if _HAS_LEFT not in str(error):  # another tracer was faster
+                raise
 
 
 def call_core(pid: int, function: str, *arguments: object) -> None:

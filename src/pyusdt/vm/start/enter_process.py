@@ -24,17 +24,19 @@ def load(folder, temporary, core):
 
     names = {"__file__": folder + "/vm/start/load_provider.py"}
     exec(compile(read(names["__file__"]), names["__file__"], "exec"), names)  # noqa: S102 - it is run by its path
-    before = "pyusdt" in sys.modules
-    from importlib import util
+    for _ in range(10):
+        before = "pyusdt" in sys.modules
+        from importlib import util
 
-    spec = util.find_spec("pyusdt")  # other finders may import what they need
-    has_own = names["is_of_environment"](spec)
-    if not before and has_own:
-        refuse_of_others(spec.submodule_search_locations[0], sys)
-    hold_forks(names["load_pyusdt"], sys, core, "" if before or has_own else folder)
-    from pyusdt.vm import attachment
-
-    attachment.enter(before, temporary, core)
+        spec = util.find_spec("pyusdt")  # other finders may import what they need
+        has_own = names["is_of_environment"](spec)
+        if not before and has_own:
+            refuse_of_others(spec.submodule_search_locations[0], sys)
+        source = "" if before or has_own else folder
+        attachment = hold_forks(names["load_pyusdt"], sys, core, source, before)
+        if attachment and attachment.enter(before, temporary, core):
+            return
+    raise RuntimeError("other tracers attach and detach all the time")
 
 
 def remove_copy(folder):
@@ -91,8 +93,8 @@ def refuse_of_others(package, sys):
             above, folder = folder, os.path.dirname(folder)
 
 
-def hold_forks(load, sys, core, folder):
-    """A child that is forked in the middle of this would have half a module, and nobody to finish it. A fork waits for the
+def hold_forks(load, sys, core, folder, before):
+    """pyusdt.vm.attachment, or None: what was there before has left, or something has come.  A child that is forked in the middle of this would have half a module, and nobody to finish it. A fork waits for the
     lock of all imports. It is held while only modules of pyusdt's are imported: those that they need are there by then,
     and no import of the program's is waited for."""
     import _imp
@@ -102,6 +104,8 @@ def hold_forks(load, sys, core, folder):
 
     _imp.acquire_lock()
     try:
+        if ("pyusdt" in sys.modules) != before:
+            return None
         kept = take_extension(_imp, core)
         if not kept and folder and posix.statvfs(folder).f_flag & posix.ST_NOEXEC:
             load_from_memory(folder, sys)
@@ -110,7 +114,9 @@ def hold_forks(load, sys, core, folder):
         load()
         if kept:
             kept.publish_again()
-        import pyusdt.vm.attachment  # noqa: F401
+        from pyusdt.vm import attachment
+
+        return attachment
     finally:
         _imp.release_lock()
 
