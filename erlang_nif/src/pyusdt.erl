@@ -18,7 +18,7 @@
 -export([user_trace_s1/1, user_trace_i4s4/9]).
 -export([provider/1, probe/3, fire/2, info/1]).
 -export([format_error/2, reference/1]).
--export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1]).
+-export([put_tag/1, get_tag/0, get_tag_data/0, spread_tag/1, restore_tag/1, follow_tags/1]).
 
 -export_type([provider/0, probe/0, arg_type/0, argument/0]).
 -export_type([answer/0, probe_arg/0, number_of_probe/0, integer_maybe/0, iolist_maybe/0]).
@@ -202,3 +202,11 @@ spread_tag(On) ->
 -spec restore_tag(pyusdt_tag:state()) -> true.
 restore_tag(State) ->
     pyusdt_tag:restore(State).
+
+%% @doc Whether all tags of this node go on with messages and to spawned processes, and show in the events there. The option
+%% `{pyusdt, [{follow_tags, true}]}' does the same from the node's start on.
+-spec follow_tags(boolean()) -> ok.
+follow_tags(On) when is_boolean(On) ->
+    pyusdt_tag:follow(On);
+follow_tags(On) ->
+    error(badarg, [On]).

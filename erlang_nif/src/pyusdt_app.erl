@@ -28,6 +28,7 @@ stop(_State) ->
 
 -spec init([]) -> {ok, {supervisor:sup_flags(), [supervisor:child_spec()]}}.
 init([]) ->
+    ok = pyusdt_tag:follow(default),
     {ok, {#{}, child_specs(vm, pyusdt_vm_server) ++ child_specs(instrument, pyusdt_instrument_server)}}.
 
 child_specs(Name, Server) ->

@@ -100,7 +100,7 @@ leave(false, Modules) ->
     case unload(Modules) of
         [] ->
             ok = application:unset_env(?APPLICATION, ?KEY),
-            _ = persistent_term:erase(?PRIV),
+            _ = [persistent_term:erase(Key) || Key <- [?PRIV, {?APPLICATION, follow_tags}]],
             ok;
         Left ->
             ok = application:set_env(?APPLICATION, ?KEY, #{modules => Left, temporary => false}),

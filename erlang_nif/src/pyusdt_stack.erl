@@ -19,10 +19,10 @@ context(Number) ->
     add_stack(pyusdt_nif:wants_stack(Number)).
 
 add_stack(false) ->
-    pyusdt_tag:get();
+    pyusdt_tag:of_event();
 add_stack(true) ->
     {current_stacktrace, Stack} = process_info(self(), current_stacktrace),
-    {pyusdt_tag:get(), lists:dropwhile(fun is_own_frame/1, Stack)}.
+    {pyusdt_tag:of_event(), lists:dropwhile(fun is_own_frame/1, Stack)}.
 
 is_own_frame({Module, _Function, _Arity, _Location}) ->
     lists:member(Module, [?MODULE, pyusdt, dyntrace]).

@@ -7,16 +7,20 @@
 %% receiver's. If the emulator's probes are offered (pyusdt_vm), put/1 is enough for that. A message
 %% without a token removes the receiver's. So a process that talks with untagged processes calls
 %% `spread_tag(true)' again before it sends. A receiver passes the token on (OTP's own passes a tag
-%% on only from a process that asked for it).
+%% on only from a process that asked for it). The emulator gives a token to spawned processes, too.
+%%
+%% If the node follows tags (`{pyusdt, [{follow_tags, true}]}'), every tag spreads, and the events of a process without a tag of its
+%% own have the tag of its last message.
 -module(pyusdt_tag).
 
--export([put/1, get/0, get_data/0, spread/1, restore/1]).
+-export([put/1, get/0, get_data/0, of_event/0, follow/1, spread/1, restore/1]).
 
 -export_type([tag/0, state/0]).
 
 -define(TAG, '$pyusdt_tag').
 -define(SPREADING, '$pyusdt_spreading').
 -define(LABEL, pyusdt_tag).
+-define(FOLLOWS, {pyusdt, follow_tags}).
 
 %% The bits of a state, as OTP has them.
 -define(FLAG_PERMANENT, 1).
@@ -44,11 +48,41 @@ put(Data) ->
 %% A tracer of the emulator sees a tag only in a token. So does OTP's file server, which works for
 %% this process.
 is_spread() ->
-    erlang:get(?SPREADING) =:= true orelse whereis(pyusdt_vm_server) =/= undefined.
+    erlang:get(?SPREADING) =:= true orelse follows() orelse whereis(pyusdt_vm_server) =/= undefined.
 
 -spec get() -> tag() | undefined.
 get() ->
     erlang:get(?TAG).
+
+%% @doc The tag of this process's events.
+-spec of_event() -> tag() | undefined.
+of_event() ->
+    case erlang:get(?TAG) of
+        undefined -> case follows() of true -> received_tag(); false -> undefined end;
+        Tag -> Tag
+    end.
+
+%% @doc Whether this node follows tags, for events to come; `default': what its configuration says.
+-spec follow(boolean() | default) -> ok.
+follow(default) ->
+    follow(is_configured());
+follow(On) when is_boolean(On) ->
+    persistent_term:put(?FOLLOWS, On).
+
+follows() ->
+    case persistent_term:get(?FOLLOWS, unknown) of
+        unknown -> follow(default), follows();
+        On -> On
+    end.
+
+%% Also where the application is not started, and its environment is not read: `erl -pyusdt follow_tags true'.
+is_configured() ->
+    case application:get_env(pyusdt, follow_tags) of
+        {ok, On} -> On =:= true;
+        undefined ->
+            Given = case init:get_argument(pyusdt) of {ok, All} -> All; error -> [] end,
+            lists:member(["follow_tags", "true"], Given)
+    end.
 
 %% @doc The process's own tag, or the one of its last message.
 -spec get_data() -> tag() | undefined.
