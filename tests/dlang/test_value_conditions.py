@@ -83,3 +83,24 @@ def test_the_form_of_the_bytes():
 def test_too_many_conditions_are_none():
     predicate = " || ".join(f"local.x == {number}" for number in range(17))
     assert decided(f"{ENTRY} /{predicate}/ {{ }}") == []
+
+
+LINE = "python$target::f:line"
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions"),
+    [
+        (f"{LINE} /arg2 == 7/ {{ }}", ["arg2 == 7"]),
+        (f"{LINE} /arg.line > 7 && pid/ {{ }}", ["arg.line > 7"]),
+        (f"{LINE} /arg2 == 7/ {{ }} {LINE} /arg2 == 8/ {{ }}", ["arg2 == 7", "arg2 == 8"]),
+        (f"{LINE} /arg2 == 7/ {{ }} {LINE} {{ }}", []),
+        (f"{LINE} /arg2 == 7/ {{ }} {ENTRY} /arg3 == 0/ {{ }}", ["arg2 == 7"]),
+        (f"{ENTRY} /arg3 == 0/ {{ }}", []),  # without values there is nothing to decide it with
+        ("pyusdt*:::line /arg2 == 7/ { }", []),
+    ],
+)
+def test_lines_are_decided_without_values(text, conditions):
+    program = compiled(text)
+    assert (program.paths, program.decided_in_target) == ([], conditions)
+    assert bool(program.conditions) == bool(conditions)

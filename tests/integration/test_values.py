@@ -337,6 +337,67 @@ def test_two_sessions_read_values_of_their_own(python, program, tmp_path):
     assert third[0] > 50
 
 
+LINES = """import opcode, sys, time
+def f(n):
+    a = n
+    b = a + 1
+    c = b + 1
+    return c
+for n in range(100):
+    f(n)
+code = getattr(f.__code__, "_co_code_adaptive", b"")[::2]
+print("on", code.count(opcode.opmap.get("INSTRUMENTED_LINE", 254)), flush=True)
+print("hooks 0", flush=True)
+while len(sys.argv) > 1:
+    f(n)
+    time.sleep(0.001)
+"""
+AT_LINE = "python$target::f:line"
+
+
+@pytest.mark.parametrize(
+    ("script", "count", "switched_on"),
+    [
+        (f"{AT_LINE} /arg2 == 4/ {{ @ = count(); }}", 100, 1),
+        (f"{AT_LINE} /arg.line > 3 && arg.line <= 5/ {{ @ = count(); }}", 200, 2),
+        (f"{AT_LINE} /arg2 == 4 && local.n >= 90/ {{ @ = count(); }}", 10, 1),
+        (f"{AT_LINE} /arg2 == 4 || local.n == 7/ {{ @ = count(); }}", 103, 4),
+        (f"{AT_LINE} /arg2 == 4/ {{ @ = count(); }} {AT_LINE} /pid/ {{ @ = count(); }}", 500, 4),
+    ],
+)
+def test_lines_that_no_clause_wants_are_switched_off(python, tmp_path, script, count, switched_on):
+    """From CPython 3.12 on each at its place; before, the event is not written."""
+    path = tmp_path / "lines.py"
+    path.write_text(LINES)
+    on, counted = lines(python, str(path), script)
+    assert int(counted) == count
+    assert on == f"on {switched_on}" or python.endswith(("3.10", "3.11", "python"))
+
+
+def test_switched_off_lines_are_on_for_others(python, tmp_path):
+    """For a session that comes later, and the first one gets no others by it."""
+    path = tmp_path / "lines.py"
+    path.write_text(LINES)
+    environment = {**os.environ, "PYTHONPATH": python_builds.ROOM, "PYUSDT_VM": "1"}
+    here = [*python_builds.pydtrace(), "-q", "-n"]
+    clause = AT_LINE + " {} {{ @[arg2] = count(); }} tick-{} {{ exit(0); }}"
+    pipes = {"stdout": subprocess.PIPE, "env": environment, "text": True}
+    with subprocess.Popen([python, "-m", "pyusdt", str(path), "forever"], **pipes) as target:
+        try:
+            assert target.stdout.readline().startswith("on ")
+            pid = ["-p", str(target.pid)]
+            first = [*here, clause.format("/arg2 == 4/", "3s"), *pid]
+            with subprocess.Popen(first, **pipes) as tracer:
+                time.sleep(0.7)
+                scripts = [clause.format(each, "500ms") for each in ("/arg2 == 5/", "")]
+                others = [harness.run([*here, each, *pid], env=environment) for each in scripts]
+                found = [tracer.communicate(timeout=60)[0], *(done.stdout for done in others)]
+        finally:
+            target.kill()
+    seen = [[int(line.split()[0]) for line in out.splitlines() if line.strip()] for out in found]
+    assert [sorted(each) for each in seen] == [[4], [5], [3, 4, 5, 6]]
+
+
 @pytest.mark.parametrize("is_decided", [True, False])
 def test_events_that_a_predicate_is_against_are_not_written(python, tmp_path, is_decided):
     """While the tracer is stopped: so many events would not fit."""

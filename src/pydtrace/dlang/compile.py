@@ -180,7 +180,9 @@ class Compiler:
         program.term_conditions = self.names.term_conditions.rows()
         program.path_texts = self.names.path_texts
         program.value_rate = self._encode_rate(place)
-        if 0 < len(program.paths) < MOST_PATHS - bool(program.value_rate):
+        if self.names.recorded_paths is None and len(program.paths) < MOST_PATHS - bool(
+            program.value_rate
+        ):
             program.conditions, program.decided_in_target = self.names.conditions.encode(
                 program.paths
             )

@@ -442,7 +442,8 @@ def trace_targets(arguments: Arguments) -> int:
                     report_error(
                         f"{what}: {', '.join(f'clause {clause.index + 1}' for clause in clauses)}"
                     )
-            for text in compiled.program.decided_in_target:
+            decides = engine.name not in ("kernel", "dtrace")
+            for text in compiled.program.decided_in_target if decides else ():
                 report_error(escape_for_terminal(f"decided in the traced processes: {text}"))
             if "workers" in arguments.options:
                 report_error(f"consumers: {engine.consumers_text}")

@@ -167,7 +167,12 @@ class SessionConditions:
         rows, texts, shown = b"", b"", []
         covered = clause = 0
         for probes, alternatives in self._clauses:
-            bits = sum(1 << PROBES.index(name) for name in _names(probes) - free)
+            decided = _names(probes) - free
+            if (
+                not paths
+            ):  # without values only lines are decided, which are switched off at their place
+                decided &= {"line"}
+            bits = sum(1 << PROBES.index(name) for name in decided)
             if not bits:
                 continue
             covered |= bits

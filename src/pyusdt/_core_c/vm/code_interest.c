@@ -462,10 +462,17 @@ fire_monitored_with_arguments(const struct pyusdt_pyvm_kind *kind, PyObject *con
 
 static inline PyObject *fire_monitored_at(const struct pyusdt_vm_place *place,
                                           const struct pyusdt_pyvm_kind *kind,
-                                          PyObject *const *args, uint64_t sessions)
+                                          PyObject *const *args, uint64_t sessions,
+                                          PyObject *nobody)
 {
-    uint32_t demand = fire_bare(kind->probe, place, &sessions);
+    uint32_t demand;
 
+    if (__builtin_expect(kind->probe == PYUSDT_VM_LINE && pyusdt_vm_paths_decide(sessions), 0)) {
+        sessions = pyusdt_vm_paths_at_line(sessions, pyusdt_vm_read_offset(args[1]));
+        if ((sessions & PYUSDT_VM_TRACERS) == 0 && !is_wanted_by_usdt(place, kind->probe))
+            return Py_NewRef(nobody);
+    }
+    demand = fire_bare(kind->probe, place, &sessions);
     if (demand != 0 || pyusdt_vm_is_attached(kind->probe))
         fire_monitored_with_arguments(kind, args, sessions, demand);
     Py_RETURN_NONE;
@@ -480,7 +487,7 @@ update_and_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject *const *
     uint64_t sessions;
 
     return is_wanted(place, (PyCodeObject *)args[0], kind->probe, &sessions)
-               ? fire_monitored_at(place, kind, args, sessions)
+               ? fire_monitored_at(place, kind, args, sessions, nobody)
                : Py_NewRef(nobody);
 }
 
@@ -494,7 +501,7 @@ PyObject *pyusdt_vm_fire_monitored(const struct pyusdt_pyvm_kind *kind, PyObject
         return update_and_fire_monitored(kind, args, nobody);
     if (sessions == 0 && !is_wanted_by_usdt(place, kind->probe))
         return Py_NewRef(nobody);
-    return fire_monitored_at(place, kind, args, sessions);
+    return fire_monitored_at(place, kind, args, sessions, nobody);
 }
 
 #endif

@@ -18,6 +18,7 @@
 #include <opcode.h>
 
 #include "_core_c/vm/exception_recorder.h"
+#include "_core_c/vm/session_values.h"
 
 #define BY_PROFILE (PYUSDT_VM_FUNCTIONS | PYUSDT_VM_C_FUNCTIONS)
 #define BY_TRACE (PYUSDT_VM_BIT(PYUSDT_VM_LINE) | PYUSDT_VM_BIT(PYUSDT_VM_EXCEPTION_RAISE))
@@ -149,6 +150,11 @@ static void fire_line(PyFrameObject *frame, PyCodeObject *code)
     if (!pyusdt_vm_is_wanted_at(&event))
         return;
     event.line = PyFrame_GetLineNumber(frame);
+    if (pyusdt_vm_paths_decide(event.sessions)) {
+        event.sessions = pyusdt_vm_paths_at_line(event.sessions, event.line);
+        if ((event.sessions & PYUSDT_VM_TRACERS) == 0 && !pyusdt_vm_is_attached(event.probe))
+            return;
+    }
     pyusdt_vm_fire_code(&event);
 }
 

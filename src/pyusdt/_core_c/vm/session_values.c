@@ -43,6 +43,7 @@ static const char *const flag_texts[FLAGS] = {
 
 /* The session that it is true of. */
 static uint64_t flags[PYUSDT_MAX_SESSIONS][FLAGS];
+uint64_t pyusdt_vm_line_deciders;
 static PYUSDT_PER_THREAD char texts[PATHS][PYUSDT_FETCH_TEXT];
 
 /* ---- who uses the programs of a session ---- */
@@ -125,12 +126,32 @@ void pyusdt_vm_paths_start(void)
     pyusdt_follows_paths = is_supported();
 }
 
+static int is_of_erlang(const struct pyusdt_path *path)
+{
+    struct pyusdt_fetch_head head = {0};
+
+    memcpy(&head, path->bytes, path->size < sizeof head ? path->size : sizeof head);
+    return head.root == PYUSDT_FETCH_OF_ERLANG;
+}
+
+/* Of the paths of a session: those of the language. */
+static int reads_values(unsigned number)
+{
+    struct pyusdt_path paths[PATHS];
+    uint64_t generation;
+    unsigned n = pyusdt_session_paths(number, paths, PATHS, &generation), found = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        found += !is_of_erlang(&paths[i]) && !pyusdt_conditions_are(paths[i].bytes, paths[i].size);
+    return found != 0;
+}
+
 static const char *find_wrong(unsigned number)
 {
     uint64_t generation = pyusdt_session_paths_generation(number);
     const char *wrong = NULL;
 
-    if (!is_supported())
+    if (!is_supported() && reads_values(number))
         return "values (local, global, retval, exception) of this CPython cannot be read";
     if (__atomic_load_n(&compiled[number].generation, __ATOMIC_ACQUIRE) == generation)
         wrong = __atomic_load_n(&compiled[number].wrong, __ATOMIC_RELAXED);
@@ -194,14 +215,6 @@ static void free_programs(struct compiled *session)
         pyusdt_fetch_free(session->program[i]);
 }
 
-static int is_of_erlang(const struct pyusdt_path *path)
-{
-    struct pyusdt_fetch_head head = {0};
-
-    memcpy(&head, path->bytes, path->size < sizeof head ? path->size : sizeof head);
-    return head.root == PYUSDT_FETCH_OF_ERLANG;
-}
-
 /* The conditions and the rate are behind all paths. */
 static void add_program(struct compiled *session, unsigned i, const struct pyusdt_path *path)
 {
@@ -242,6 +255,10 @@ __attribute__((noinline)) static int compile_paths(unsigned number)
     }
     free_programs(&compiled[number]);
     compiled[number] = session;
+    if (pyusdt_conditions_have_line(&session.conditions, PYUSDT_VM_BIT(PYUSDT_VM_LINE)))
+        __atomic_fetch_or(&pyusdt_vm_line_deciders, 1ull << number, __ATOMIC_RELAXED);
+    else
+        __atomic_fetch_and(&pyusdt_vm_line_deciders, ~(1ull << number), __ATOMIC_RELAXED);
     end_changing(number);
     pyusdt_vm_paths_explain();
     return session.generation != 0;
@@ -346,6 +363,34 @@ void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions
         if (number < PYUSDT_MAX_SESSIONS)
             check_variables(number, code, probe, module, function);
     }
+}
+
+/* ---- lines ---- */
+
+static int allows_line(unsigned number, int line)
+{
+    struct compiled *session = find_programs(number);
+    int allows;
+
+    if (session == NULL)
+        return 1;
+    allows =
+        pyusdt_conditions_allow_line(&session->conditions, PYUSDT_VM_BIT(PYUSDT_VM_LINE), line);
+    end_reading(number);
+    return allows;
+}
+
+uint64_t pyusdt_vm_paths_at_line(uint64_t sessions, int line)
+{
+    uint64_t deciding = sessions & __atomic_load_n(&pyusdt_vm_line_deciders, __ATOMIC_RELAXED);
+
+    for (; deciding != 0; deciding &= deciding - 1) {
+        unsigned number = (unsigned)__builtin_ctzll(deciding);
+
+        if (!allows_line(number, line))
+            sessions &= ~(1ull << number);
+    }
+    return sessions;
 }
 
 /* ---- events ---- */

@@ -24,6 +24,17 @@
 uint64_t pyusdt_vm_paths_offer(struct pyusdt_firing *firing, const struct pyusdt_pyvm_event *event,
                                uint32_t place);
 
+extern uint64_t pyusdt_vm_line_deciders; /* bit s: session s has conditions on lines */
+
+/* Whether some of these sessions have such conditions. */
+static inline int pyusdt_vm_paths_decide(uint64_t sessions)
+{
+    return (sessions & __atomic_load_n(&pyusdt_vm_line_deciders, __ATOMIC_RELAXED)) != 0;
+}
+
+/* Those of these sessions that may want an event of the probe `line` at a line. */
+uint64_t pyusdt_vm_paths_at_line(uint64_t sessions, int line);
+
 /* Reports variables that these sessions' paths name and that the code does not have, once each;
  * probe: its index. */
 void pyusdt_vm_paths_check(PyCodeObject *code, unsigned probe, uint64_t sessions,

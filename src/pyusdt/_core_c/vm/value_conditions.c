@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define ARGUMENTS 12u
+#define LINE (PYUSDT_CONDITION_ARGUMENT | 2u)
 
 int pyusdt_conditions_are(const void *bytes, size_t size)
 {
@@ -104,16 +105,9 @@ static int compare_number(const struct pyusdt_condition_row *row,
     return (number > row->number) - (number < row->number);
 }
 
-static int holds(const struct pyusdt_conditions *conditions, unsigned i,
-                 const struct pyusdt_condition_subjects *subjects)
+/* order: of the value and the constant, as -1, 0 or 1. */
+static int has_order(const struct pyusdt_condition_row *row, int order)
 {
-    const struct pyusdt_condition_row *row = &conditions->row[i];
-    int order;
-
-    if (row->kind == PYUSDT_CONDITION_IS_TEXT)
-        return has_same_text(conditions, i, subjects) == (row->op == PYUSDT_CONDITION_EQUAL);
-    order = row->kind == PYUSDT_CONDITION_REAL ? compare_real(row, subjects)
-                                               : compare_number(row, subjects);
     switch (row->op) {
     case PYUSDT_CONDITION_EQUAL:
         return order == 0;
@@ -130,6 +124,17 @@ static int holds(const struct pyusdt_conditions *conditions, unsigned i,
     }
 }
 
+static int holds(const struct pyusdt_conditions *conditions, unsigned i,
+                 const struct pyusdt_condition_subjects *subjects)
+{
+    const struct pyusdt_condition_row *row = &conditions->row[i];
+
+    if (row->kind == PYUSDT_CONDITION_IS_TEXT)
+        return has_same_text(conditions, i, subjects) == (row->op == PYUSDT_CONDITION_EQUAL);
+    return has_order(row, row->kind == PYUSDT_CONDITION_REAL ? compare_real(row, subjects)
+                                                             : compare_number(row, subjects));
+}
+
 int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t probe,
                            const struct pyusdt_condition_subjects *subjects)
 {
@@ -143,6 +148,40 @@ int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t 
 
         for (; i < conditions->n && conditions->row[i].clause == clause; i++)
             all = all && holds(conditions, i, subjects);
+        if (all)
+            return 1;
+    }
+    return 0;
+}
+
+int pyusdt_conditions_have_line(const struct pyusdt_conditions *conditions, uint32_t probe)
+{
+    for (unsigned i = 0; i < conditions->n; i++)
+        if (conditions->row[i].subject == LINE && (conditions->row[i].probes & probe) != 0)
+            return (conditions->probes & probe) != 0;
+    return 0;
+}
+
+/* Conditions on anything else may hold. */
+static int allows_line(const struct pyusdt_condition_row *row, int64_t line)
+{
+    return row->subject != LINE || row->kind != PYUSDT_CONDITION_NUMBER ||
+           has_order(row, (line > row->number) - (line < row->number));
+}
+
+int pyusdt_conditions_allow_line(const struct pyusdt_conditions *conditions, uint32_t probe,
+                                 int64_t line)
+{
+    unsigned i = 0;
+
+    if (!(conditions->probes & probe))
+        return 1;
+    while (i < conditions->n) {
+        unsigned clause = conditions->row[i].clause;
+        int all = (conditions->row[i].probes & probe) != 0;
+
+        for (; i < conditions->n && conditions->row[i].clause == clause; i++)
+            all = all && allows_line(&conditions->row[i], line);
         if (all)
             return 1;
     }

@@ -73,6 +73,13 @@ int pyusdt_conditions_load(const void *bytes, size_t size, unsigned npaths,
 int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t probe,
                            const struct pyusdt_condition_subjects *subjects);
 
+/* The same of a probe whose third argument is a line, as far as the line decides. */
+int pyusdt_conditions_allow_line(const struct pyusdt_conditions *conditions, uint32_t probe,
+                                 int64_t line);
+
+/* Whether one of them is on the line. */
+int pyusdt_conditions_have_line(const struct pyusdt_conditions *conditions, uint32_t probe);
+
 #pragma GCC visibility pop
 
 #endif
