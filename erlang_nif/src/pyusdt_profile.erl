@@ -43,7 +43,7 @@
                 all = 1 :: pos_integer(),                      % processes when the turn began
                 turn = 1 :: pos_integer(),                     % its rounds
                 active = #{} :: #{pid() => non_neg_integer()}, % the last round in which it ran
-                readers = #{} :: #{pid() => pos_integer()},    % samples that wait for its stack
+                readers = #{} :: #{pid() => {pos_integer(), pid()}}, % samples that wait for its stack; who reads it
                 names = #{} :: #{pid() => binary()},
                 samples = #{} :: #{{binary(), [frame()]} => pos_integer()},
                 counts = #{} :: #{atom() => non_neg_integer()}}).
@@ -139,8 +139,8 @@ forget_idle(#state{round = Round, active = Active} = State) when Round rem ?IDLE
 forget_idle(State) ->
     State.
 
-look_at_others(#state{left = []} = State) ->
-    Pids = processes() -- [self()],
+look_at_others(#state{left = [], readers = Readers} = State) ->
+    Pids = processes() -- [self() | [Reader || {_, Reader} <- maps:values(Readers)]],
     All = max(1, length(Pids)),
     look_at_next(State#state{left = Pids, all = All, turn = (All + ?MOST_OTHERS - 1) div ?MOST_OTHERS});
 look_at_others(State) ->
@@ -159,9 +159,9 @@ split(N, [Pid | Left], Taken) -> split(N - 1, Left, [Pid | Taken]).
 
 see(Pid, Weight, #state{readers = Readers, names = Names} = State) ->
     case Readers of
-        #{Pid := Before} -> State#state{readers = Readers#{Pid := Before + Weight}};
+        #{Pid := {Before, Reader}} -> State#state{readers = Readers#{Pid := {Before + Weight, Reader}}};
         _ when map_size(Readers) >= ?MOST_READERS -> count(unread, Weight, State);
-        _ -> read_stack(Pid, maps:get(Pid, Names, none)), State#state{readers = Readers#{Pid => Weight}}
+        _ -> State#state{readers = Readers#{Pid => {Weight, read_stack(Pid, maps:get(Pid, Names, none))}}}
     end.
 
 read_stack(Pid, Known) ->
@@ -175,7 +175,7 @@ make_name(Pid) ->
     unicode:characters_to_binary(string:slice(pyusdt_process_name:name(Pid), 0, ?MOST_TEXT)).
 
 add_stack(Pid, Name, Read, #state{readers = Readers} = State) ->
-    {Weight, Others} = maps:take(Pid, Readers),
+    {{Weight, _}, Others} = maps:take(Pid, Readers),
     add(Pid, Name, Read, Weight, State#state{readers = Others}).
 
 add(_Pid, _Name, undefined, Weight, State) ->

@@ -18,7 +18,7 @@ from pydtrace.attach.beam_sampler import BeamSampler, BeamSamples
 from pydtrace.cli.commands.profile_erlang import find_callback, format_function
 from pydtrace.erlang_node.etf import Atom
 from pydtrace.profile import pprof_schema
-from tests.erlang.test_erlang_attach import NAMED, inside, pyusdt, state
+from tests.erlang.test_erlang_attach import NAMED, inside, pyusdt, settled, state
 from tests.support import harness
 
 SECONDS = 1
@@ -50,6 +50,7 @@ def test_shares(erlang, epmd, others):
     heavy, light = share(run, r"profiled:heavy/1"), share(run, r"profiled:light/1")
     assert run.status == 0 and heavy > 0 and light > 0, run
     assert 0.6 < heavy / (heavy + light) < 0.9, run
+    assert "(pyusdt_profile)" not in run.stdout, run
     assert share(run, r"shop$") > 50 and share(run, r"profiled:handle_call/3$") > 50, run
     scope = run.stdout.splitlines()[-2]
     assert ("each of them in each round" in scope) == (others == 20), run
@@ -96,15 +97,6 @@ def depth() -> int:
         before = connection.call("erlang", "system_flag", Atom("backtrace_depth"), 8)
         connection.call("erlang", "system_flag", Atom("backtrace_depth"), before)
         return before
-
-
-def settled(pid: int, before: dict[str, object]) -> dict[str, object]:
-    """The node's state, once it is that of before, or after a while."""
-    for _ in range(100):
-        if state(pid) == before:
-            break
-        time.sleep(0.1)
-    return state(pid)
 
 
 def test_nothing_is_left(erlang, epmd):

@@ -3,6 +3,7 @@
 -behaviour(gen_server).
 
 -export([main/1, deep/1]).
+-export([down/2]). % so that the compiler does not see that it never returns
 -export([init/1, handle_call/3, handle_cast/2]).
 
 main([Others]) ->
