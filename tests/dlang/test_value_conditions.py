@@ -92,12 +92,12 @@ LINE = "python$target::f:line"
     ("text", "conditions"),
     [
         (f"{LINE} /arg2 == 7/ {{ }}", ["arg2 == 7"]),
-        (f"{LINE} /arg.line > 7 && pid/ {{ }}", ["arg.line > 7"]),
+        (f"{LINE} /arg2 > 7 && pid/ {{ }}", ["arg2 > 7"]),
         (f"{LINE} /arg2 == 7/ {{ }} {LINE} /arg2 == 8/ {{ }}", ["arg2 == 7", "arg2 == 8"]),
         (f"{LINE} /arg2 == 7/ {{ }} {LINE} {{ }}", []),
         (f"{LINE} /arg2 == 7/ {{ }} {ENTRY} /arg3 == 0/ {{ }}", ["arg2 == 7"]),
         (f"{ENTRY} /arg3 == 0/ {{ }}", []),  # without values there is nothing to decide it with
-        ("pyusdt*:::line /arg2 == 7/ { }", []),
+        ("pyusdt12:::line /arg2 == 7/ { }", []),
     ],
 )
 def test_lines_are_decided_without_values(text, conditions):
