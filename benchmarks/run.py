@@ -48,6 +48,11 @@ ALL_TEN = """pyusdt$target:::user_trace-i4s4 {
     this->c = copyinstr(arg6); this->d = arg7; this->e = arg8; this->f = arg9;
     @all[arg2, arg3, arg4, arg5, this->b, this->c] = count(); fired++; }
 END { printf("delivered %d\\n", fired); }"""
+WIDE = """pyusdt$target:::user_trace-i4s4 {
+    this->a = copyinstr(arg0); this->b = copyinstr(arg1); this->c = copyinstr(arg6);
+    this->d = copyinstr(arg7); this->e = copyinstr(arg8); this->f = copyinstr(arg9);
+    @all[arg2, arg3, arg4, arg5, this->a, this->b, this->c, this->d, this->e, this->f] = count(); fired++; }
+END { printf("delivered %d\\n", fired); }"""
 OWN = 'bench$target:::fired { @[arg0, arg1, copyinstr(arg2)] = count(); fired++; } END { printf("delivered %d\\n", fired); }'
 COUNT = 'pyusdt$target:::user_trace-i4s4 { @ = count(); fired++; } END { printf("delivered %d\\n", fired); }'
 QUANTIZE = """pyusdt$target:::user_trace-i4s4 { @[copyinstr(arg6)] = quantize(arg2); fired++; }
@@ -158,15 +163,21 @@ def measure_start(rounds: int) -> list[Comparison]:
 
 def start_lttng(stack: contextlib.ExitStack) -> subjects.CSubject:
     """The C program with the tracepoint, in a session that ends with `stack`."""
+    stack.callback(subjects.LttngSession().close)
+    return run_lttng(stack, "lttng_fire")
+
+
+def run_lttng(stack: contextlib.ExitStack, name: str, *flags: str) -> subjects.CSubject:
+    """The same in the session that there is."""
     program = subjects.build(
-        "lttng_fire",
+        name,
         ["peers/lttng_fire.c"],
         f"-I{subjects.HERE}/peers",
+        *flags,
         "-llttng-ust",
         "-ldl",
         "-pthread",
     )
-    stack.callback(subjects.LttngSession().close)
     # the program waits until the session daemon has enabled the tracepoint
     return stack.enter_context(
         closing(subjects.CSubject([program], {"LTTNG_UST_REGISTER_TIMEOUT": "-1"}))
@@ -175,27 +186,39 @@ def start_lttng(stack: contextlib.ExitStack) -> subjects.CSubject:
 
 def measure_on(rounds: int) -> list[Comparison]:
     """Traced, all ten arguments read: Python's p and the C core's fire against LTTng's tracepoint."""
-    samples: dict[str, list[float]] = {"p": [], "own": [], "core": [], "lttng": []}
+    orders = {
+        "p": "p",
+        "own": "own",
+        "core": "1",
+        "lttng": "1",
+        "wide": "p wide",
+        "wide lttng": "1",
+    }
+    samples: dict[str, list[float]] = {name: [] for name in orders}
     with contextlib.ExitStack() as stack:
         subject = {
             "lttng": start_lttng(stack),
+            "wide lttng": run_lttng(stack, "lttng_fire_wide", "-DWIDE"),
             "p": stack.enter_context(closing(subjects.TracedSubject(ALL_TEN))),
             "own": stack.enter_context(closing(subjects.TracedSubject(OWN))),
             "core": stack.enter_context(closing(subjects.TracedCoreSubject(ALL_TEN))),
+            "wide": stack.enter_context(closing(subjects.TracedSubject(WIDE))),
         }
         for kept in range(-WARMING, rounds):
             for name, figures in samples.items():
-                figure = per_event(subject[name], "1" if name in ("core", "lttng") else name, BURST)
+                figure = per_event(subject[name], orders[name], BURST)
                 time.sleep(PAUSE)
                 if kept >= 0:
                     figures.append(figure)
+    rows = (
+        ('Python p(1, 2, "a")', 0.75, "p", "lttng"),
+        ('own(1, 2, "a")', 0.75, "own", "lttng"),
+        ("Python p with eight arguments and a tag", 0.8, "wide", "wide lttng"),
+    )
     return [
-        Comparison(
-            'Python p(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["p"], samples["lttng"]
-        ),
-        Comparison(
-            'own(1, 2, "a"), on / LTTng-UST tracepoint', 0.75, samples["own"], samples["lttng"]
-        ),
+        Comparison(f"{what}, on / LTTng-UST tracepoint", budget, samples[ours], samples[peer])
+        for what, budget, ours, peer in rows
+    ] + [
         Comparison(
             "the C core's firing, on / LTTng-UST tracepoint",
             0.35,

@@ -25,6 +25,7 @@ UNROLL = 20
 OPERATIONS = {
     "empty": 'empty(1, 2, "a")',
     "p": 'p(1, 2, "a")',
+    "p wide": 'p(1, 2, 3, 4, "GET", "/item/7", "checkout", "eu-west-1")',
     "if probe": "if probe: pass",
     "if False": "if false: pass",
     "lazy": "probe.lazy(lambda: (1, 2))",
