@@ -177,7 +177,11 @@ def _warn_of_open_rundir(path: str) -> None:
 
 if os.environ.get("PYUSDT_RUNDIR") and "pydtrace" not in sys.modules:
     _warn_of_open_rundir(os.environ["PYUSDT_RUNDIR"])
-if os.environ.get("PYUSDT_FLIGHT"):
+# a tracer, and `python -m pyusdt`, which becomes the program at once, keep nothing of their own
+_keeps_own = "pydtrace" not in sys.modules and not (
+    sys.argv[:1] == ["-m"] and {"pyusdt", "-mpyusdt"} & {*sys.orig_argv}
+)
+if os.environ.get("PYUSDT_FLIGHT") and _keeps_own:
     try:
         flight()
     except OSError as error:
@@ -195,7 +199,7 @@ if os.environ.get("PYUSDT_INSTRUMENT", "0") not in ("", "0"):
     from . import instrument
 
     instrument.enable_as_asked(os.environ["PYUSDT_INSTRUMENT"])
-if "exceptions" in os.environ.get("PYUSDT_FLIGHT", "").split(","):
+if "exceptions" in os.environ.get("PYUSDT_FLIGHT", "").split(",") and _keeps_own:
     from .vm import keep_exceptions
 
     keep_exceptions()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pydtrace.cli.commands import exceptions
 from pydtrace.remote_python.kept_exceptions import NoExceptions, read_file
-from tests.support import python_builds
+from tests.support import harness, python_builds
 from tests.support.pyusdt_command import run as pyusdt
 
 pytestmark = pytest.mark.own_processes
@@ -395,6 +395,26 @@ def test_together_with_events(rundir):
     assert err == ""
     assert sorted(path.suffix for path in rundir.glob(f"{pid}-*")) == [".exceptions", ".flight"]
     assert find(read(rundir, pid), "KeyError")["text"] == "1"
+
+
+def test_only_the_program_keeps_its_own(rundir, tmp_path):
+    """`python -m pyusdt` and `pyusdt run` become the program: neither they nor the commands have a file."""
+    path = tmp_path / "fails.py"
+    path.write_text("import pyusdt\ntry: {}['here']\nexcept KeyError: pass\n")
+    environment = {**os.environ, "PYUSDT_RUNDIR": str(rundir), "PYUSDT_FLIGHT": "exceptions"}
+    for launcher in (
+        ["-m", "pyusdt"],
+        ["-mpyusdt"],
+        ["-m", "pydtrace.cli.commands.main", "run", sys.executable],
+    ):
+        with harness.running([sys.executable, *launcher, str(path)], env=environment) as process:
+            process.wait()
+        run = harness.run(
+            [sys.executable, "-m", "pydtrace.cli.commands.main", "exceptions"], env=environment
+        )
+        rows = [line.split() for line in run.stdout.splitlines()]
+        (row,) = [row for row in rows if row[0] == str(process.pid)]
+        assert row[-1] == "KeyError", (launcher, run)
 
 
 @pytest.mark.parametrize("asked", ["", "0", "64k"])
