@@ -6,14 +6,9 @@
 #ifndef PYUSDT_TARGET_EXCEPTIONS_FILE_H
 #define PYUSDT_TARGET_EXCEPTIONS_FILE_H
 
-#include <stdbool.h>
-
 #include "shared/exceptions_file.h"
 
 #pragma GCC visibility push(hidden)
-
-/* Whether PYUSDT_FLIGHT in the environment asks for it. */
-bool pyusdt_exceptions_are_wanted(void);
 
 /* A new file of this process, which it publishes if it is a forked child; for good. NULL: errno, ENOTSUP:
  * the run directory is on a disk. */

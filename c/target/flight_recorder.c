@@ -58,34 +58,23 @@ static uint64_t parse_size(const char *text, size_t length)
     return ring;
 }
 
-/* 0, and what is wanted: a ring's size, or 0; -EINVAL: unreadable. */
-static int read_request(uint64_t *ring, bool *exceptions)
+/* 0, and the size of a ring; 0: no events are wanted; -EINVAL: unreadable. */
+static int read_request(uint64_t *ring)
 {
     const char *text = pyusdt_os_is_secure_exec() ? NULL : getenv("PYUSDT_FLIGHT");
 
     *ring = 0;
-    *exceptions = false;
     if (!text || !*text)
         return 0;
     for (;; text++) {
         size_t length = strcspn(text, ",");
-        if (is_word(text, length, EXCEPTIONS))
-            *exceptions = true;
-        else if (!is_word(text, length, "0") &&
-                 (*ring != 0 || (*ring = parse_size(text, length)) == 0))
+        if (!is_word(text, length, EXCEPTIONS) && !is_word(text, length, "0") &&
+            (*ring != 0 || (*ring = parse_size(text, length)) == 0))
             return -EINVAL;
         text += length;
         if (!*text)
             return 0;
     }
-}
-
-bool pyusdt_exceptions_are_wanted(void)
-{
-    uint64_t ring;
-    bool exceptions;
-
-    return read_request(&ring, &exceptions) == 0 && exceptions;
 }
 
 /* The stack of each event, with native frames; 0: none. */
@@ -320,16 +309,14 @@ static int resume_recorder(void)
 bool pyusdt_flight_is_wanted(void)
 {
     uint64_t ring_size;
-    bool exceptions;
 
-    return read_request(&ring_size, &exceptions) != 0 || ring_size != 0;
+    return read_request(&ring_size) != 0 || ring_size != 0;
 }
 
 int pyusdt_flight_start(int dir)
 {
     uint64_t ring_size;
-    bool exceptions;
-    int r = read_request(&ring_size, &exceptions);
+    int r = read_request(&ring_size);
 
     if (r != 0 || ring_size == 0)
         return r;

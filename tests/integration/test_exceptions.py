@@ -337,6 +337,91 @@ def test_a_forked_child_has_its_own_file(python, rundir):
         assert texts == [text]
 
 
+HURTS = """
+import ctypes, gc, os, sys, threading, time, weakref
+import pyusdt
+
+class Meta(type):
+    def __getattribute__(self, name):
+        if name in ("__repr__", "__str__", "__module__", "__qualname__"):
+            hooks.append(name)
+        return super().__getattribute__(name)
+
+hooks = []
+
+class Long(Exception, metaclass=Meta):
+    pass
+
+Long.__name__ = "L" * 5000
+Long.__module__ = 7
+
+class Structure(ctypes.Structure):
+    _fields_ = [("a", ctypes.c_int)]
+
+class Ends:
+    def __del__(self):
+        try:
+            {}["in a destructor"]
+        except KeyError:
+            pass
+
+class Property:
+    @property
+    def price(self):
+        hooks.append("price")
+
+def fails(n):
+    kept = Property()
+    proxy, dead = weakref.proxy(kept), weakref.proxy(Property())
+    structure, array, huge = Structure(3), (ctypes.c_int * 3)(), 1 << 3_400_000
+    looped = {}
+    looped[1] = looped
+    ends = Ends()
+    class Local(Exception):
+        pass
+    if n % 3 == 0:
+        raise Long(structure, huge)
+    if n % 3 == 1:
+        raise Local("\\ud800" * 3000)
+    next(each for each in ())
+
+def work(seed):
+    n = seed
+    while time.monotonic() < end:
+        n += 1
+        try:
+            fails(n)
+        except (Exception, StopIteration):
+            pass
+        if n % 50 == 0:
+            gc.collect()
+
+end = time.monotonic() + float(sys.argv[1])
+threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(hooks, flush=True)
+"""
+
+
+def test_objects_that_hurt(python, rundir):
+    """Hooks of the program do not run, and a checked allocator finds nothing."""
+    pid, out, err, status = fly(rundir, HURTS, "1", python=python, PYTHONMALLOC="debug")
+    assert (out, err, status) == ("[]\n", "", 0)
+    *kept, whole = read(rundir, pid)
+    assert (
+        sum(each["count"] for each in kept) + whole["left_out"] + whole["replaced"]
+        == whole["raised"]
+    )
+    local = find(kept, "Local")
+    found = variables(local["frames"][-1])
+    assert (found["proxy"], found["dead"]) == ("<weakref.ProxyType object>",) * 2
+    assert found["structure"] == "<Structure object>" and found["huge"] == "<int of 3400001 bits>"
+    assert local["text"].endswith("…") and len(local["text"]) < 2100
+
+
 FLOOD = """
 import pyusdt
 for i in range(1000):
@@ -360,6 +445,39 @@ def test_too_many_at_once_are_counted(rundir):
     )
     text = pyusdt("exceptions", "-n1", str(pid), PYUSDT_RUNDIR=str(rundir)).stdout
     assert "too many new ones were raised at once" in text
+
+
+BUSY = """
+import pyusdt
+n = 0
+print(flush=True)
+while True:
+    n += 1
+    scope = {"n": n}
+    exec(f"def fails{n}(n):\\n    raise ValueError(n)", scope)
+    try:
+        scope[f"fails{n}"](n)
+    except ValueError:
+        pass
+"""
+
+
+def test_while_it_is_written(rundir):
+    """Each exception that is read is whole, and the last one is not older than the one before."""
+    process = start(rundir, BUSY)
+    try:
+        process.stdout.readline()
+        raised = 0
+        for _ in range(5):
+            *kept, whole = read(rundir, process.pid)
+            assert whole["runs"] and whole["raised"] > raised
+            raised = whole["raised"]
+            for each in kept:
+                (name,) = {each["text"], variables(each["frames"][-1])["n"]}
+                assert each["frames"][-1]["function"] == f"fails{name}"
+    finally:
+        process.kill()
+        process.communicate()
 
 
 VETO = """

@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from pydtrace.cli.commands.list_command import ListedProbe
 from pydtrace.cli.commands.main import COMMANDS
 from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.process import process_names
+from pydtrace.remote_python import kept_exceptions
 
 BIN = os.path.dirname(sys.executable)
 
@@ -119,6 +121,13 @@ def test_processes(line, monkeypatch):
     monkeypatch.setattr(process_names, "display_name", shown.get)
     assert offered(line) == ["17", "170"]
     assert complete.format_offers("fish", line, COMMANDS) == "17\tpython web.py\\x1b[31m\n170\tdb\n"
+
+
+def test_processes_with_exceptions(monkeypatch):
+    """The youngest first, also those that have ended."""
+    kept = [SimpleNamespace(pid=17), SimpleNamespace(pid=170)]
+    monkeypatch.setattr(kept_exceptions, "list_all", lambda: kept)
+    assert offered("pyusdt exceptions 1") == ["170", "17"]
 
 
 def test_what_each_shell_reads(monkeypatch):

@@ -176,7 +176,20 @@ def _list_topics() -> list[str]:
     return topics()
 
 
-_NAME_LISTS = {"example": _list_examples, "help": _list_topics}
+def _list_processes_with_exceptions() -> list[str]:
+    from pydtrace.remote_python import kept_exceptions
+
+    try:
+        return [str(each.pid) for each in reversed(kept_exceptions.list_all())]
+    except OSError:
+        return []
+
+
+_NAME_LISTS = {
+    "example": _list_examples,
+    "exceptions": _list_processes_with_exceptions,
+    "help": _list_topics,
+}
 
 
 def _complete_pyusdt(before: list[str], word: str, commands: Mapping[str, Command]) -> Offers:
