@@ -30,6 +30,23 @@ PROGRAMS = os.path.join(harness.ROOT, "tests", "integration", "programs")
 SERVICE = os.path.join(harness.ROOT, "tests", "support", "servers", "slow_service.py")
 REQUESTS, EVERY, CLIENTS = 400, 100, 3
 PG_PORT = 54397
+# In the place of the C library's function: a name server that answers late.
+SLOW_NAMES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (node && !strcmp(node, "slow.test")) {
+        usleep(300000);
+        node = "127.0.0.1";
+    }
+    return next(node, service, hints, found);
+}
+"""
 # What the first line of a route says.
 EXPECTED = {
     "slow_sql": r"SQL select pg_sleep\(\$?%?.*\) at \S*why_shop.py:\d+ query",
@@ -41,6 +58,7 @@ EXPECTED = {
     "held_gil": r"a wait for the GIL: hold_gil holds the GIL at \S*why_shop.py:\d+ hold_gil",
     "regex": r"(code: match|a wait for the GIL: match holds the GIL) at \S*why_shop.py:\d+ regex",
     "collection": r"garbage collection: generation 2",
+    "name_lookup": r"a wait in getaddrinfo at \S*why_shop.py:\d+ name_lookup",
     "slow_service": r"a call of another service GET http://\S+/slow at \S*why_shop.py:\d+ slow_service",
     "retries": r"a call of another service GET http://\S+/busy at .*, [34] times instead of 0",
     "cold_cache": r"SQL select price, pg_sleep.*",
@@ -61,8 +79,12 @@ SERVERS = {
 
 
 @pytest.fixture(scope="module")
-def surroundings():
-    """The environment of a server: a database, a cache, another service."""
+def surroundings(tmp_path_factory):
+    """The environment of a server: a database, a cache, another service, a slow name server."""
+    names = tmp_path_factory.mktemp("names")
+    (names / "names.c").write_text(SLOW_NAMES)
+    command = ["cc", "-shared", "-fPIC", "-o", str(names / "names.so"), str(names / "names.c")]
+    assert harness.run([*command, "-ldl"]).status == 0
     with (
         postgres.server(PG_PORT) as (run, environment),
         redis_server.started() as folder,
@@ -78,6 +100,7 @@ def surroundings():
             yield {
                 **os.environ,
                 **environment,
+                "LD_PRELOAD": str(names / "names.so"),
                 "WHY_REDIS": os.path.join(folder, "socket"),
                 "WHY_SERVICE": service.stdout.readline().strip(),
             }

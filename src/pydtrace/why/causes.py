@@ -44,7 +44,7 @@ CauseKey = tuple[str, str, str]  # (kind, name, line)
 
 class Cause:
     """slow, usual: mean ns of a request; in_slow, in_usual: of how many requests it is a part; times_slow, times_usual: mean
-    number of spans, 0: samples."""
+    number of spans of those, 0: samples."""
 
     __slots__ = ("in_slow", "in_usual", "key", "slow", "times_slow", "times_usual", "usual")
 
@@ -193,7 +193,7 @@ def _add_group(
         cause = causes.setdefault(key, Cause(key))
         setattr(cause, name, duration / len(group))
         setattr(cause, f"in_{name}", present[key])
-        setattr(cause, f"times_{name}", times[key] / len(group))
+        setattr(cause, f"times_{name}", times[key] / present[key])
 
 
 def explain_request(

@@ -26,6 +26,7 @@ TIMELINES = 3
 _LINES = 12  # of a timeline
 _BAR = 30  # characters
 _LONGEST = 100  # characters of a statement
+_LEAST_WAIT = 0.1  # of the difference: a shorter wait for a processor is not worth words
 _LEAST = 0.01  # of the time of a slow request: rows below are left out
 _WORDS = {
     "sql": "SQL",
@@ -94,6 +95,7 @@ def _describe_main_cause(found: Comparison, wording: Wording, samples: SampledCo
             " slow requests.\n"
         )
     waits = found.processor_wait(cause)
+    is_long = waits >= _LEAST_WAIT * found.slower
     share = min(100, round(100 * (cause.difference + waits) / found.slower))
     times = ""
     if cause.times_slow >= 2 and cause.times_slow >= 2 * cause.times_usual:
@@ -102,7 +104,7 @@ def _describe_main_cause(found: Comparison, wording: Wording, samples: SampledCo
         f"  likely cause: {wording.name_cause(cause.key)}{times}"
         f"{_describe_holder(cause.key, wording, samples)}\n"
         f"  It takes {format_time(cause.slow)} of a slow request"
-        f"{f', waits {format_time(waits)} for a processor,' if waits else ''}"
+        f"{f', waits {format_time(waits)} for a processor,' if is_long else ''}"
         f" and {format_time(cause.usual)} of another: {share} % of the difference, in {cause.in_slow} of {len(found.slow)} slow"
         f" requests and {cause.in_usual} of {len(found.usual)} others.\n"
     )

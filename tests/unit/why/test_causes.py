@@ -83,6 +83,21 @@ def test_many_statements_are_one_cause_with_their_number():
     )
 
 
+def test_how_often_is_of_the_requests_that_have_the_cause():
+    """Others may be slow for another reason."""
+
+    def slow(number):
+        spans = [Span("sql", f"select {i}", VIEW, i * 2 * MS, MS) for i in range(120)]
+        return make_request(number, 250 * MS, spans if number > 40 else ())
+
+    def usual(number):
+        return make_request(number, 3 * MS, [Span("sql", "select 3", VIEW, 0, MS)] * (number % 2))
+
+    found = compare(make_log(usual, slow))
+    cause = found.main_cause
+    assert (cause.times_slow, cause.times_usual, cause.in_slow, cause.in_usual) == (120, 1, 2, 20)
+
+
 def test_time_without_a_span_is_by_the_samples():
     samples = SampledCode()
     stack = (
