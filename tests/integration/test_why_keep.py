@@ -154,6 +154,15 @@ def test_a_limit_and_a_command(tmp_path):
     assert quiet.status == 0 and os.listdir(tmp_path / "kept") == [name], quiet
 
 
+@pytest.mark.more
+def test_too_much_of_a_processor_ends_it(tmp_path):
+    """With the status for which `pyusdt serve` waits a minute."""
+    keep = ["--keep", str(tmp_path / "kept"), "--slower", "10s", "--cpu", "1", "--rate", "1000"]
+    program = [sys.executable, FLASK, "1000000", "usual"]
+    run = harness.run([PYUSDT, "why", *keep, "--duration", "60", "--", *program], timeout=90)
+    assert run.status == 4 and "tracing stops: it has taken" in run.stderr, run
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
