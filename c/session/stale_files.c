@@ -70,6 +70,7 @@ static void sweep_ctl(const struct sweep *sweep, const char *text, const struct 
 
     if (fd < 0)
         return;
+    keep |= pyusdt_ctl_is_being_made(fd);
     if (size >= sizeof header && size <= PYUSDT_CTL_MAX)
         ctl = pyusdt_guard_map(NULL, size, PROT_READ | PROT_WRITE, fd);
     close(fd);

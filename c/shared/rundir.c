@@ -16,6 +16,7 @@
 #include "shared/layout.h"
 #include "shared/os.h"
 
+#define CTL_MADE_IN 60 /* s */
 #define UNTRUSTED_NAMES_MAX \
     65536u /* in the directory of another user, who may want to keep us busy */
 
@@ -160,6 +161,19 @@ int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error)
     r = pyusdt_rundir_from_environment() ? 0 : pyusdt_rundir_check(dir, geteuid(), path, error);
     close(dir);
     return r;
+}
+
+bool pyusdt_ctl_is_being_made(int fd)
+{
+    struct pyusdt_ctl_header header = {0};
+    struct timespec now;
+    struct stat st;
+
+    if (pread(fd, &header, sizeof header, 0) < 0 || header.magic != 0 ||
+        header.pidns == pyusdt_os_pidns() || fstat(fd, &st) != 0 ||
+        clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return false;
+    return now.tv_sec - st.st_mtime < CTL_MADE_IN;
 }
 
 /* ---- the names in it ---- */

@@ -65,6 +65,9 @@ const char *pyusdt_rundir_from_environment(void);
  * (0700) and checked. */
 int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error);
 
+/* Whether a process may still be making this control file: a living one of another pid namespace looks like a dead one. */
+bool pyusdt_ctl_is_being_made(int fd);
+
 /* Opens the directory of this path, which must belong to the caller (root: to anybody) and be
  * closed to others. fd or -errno. */
 int pyusdt_rundir_open(const char *path, struct pyusdt_error *error);

@@ -142,6 +142,8 @@ static bool may_remove(int fd)
     struct pyusdt_ctl_header header;
     struct pyusdt_ctl_slot slot;
 
+    if (pyusdt_ctl_is_being_made(fd))
+        return false;
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic == 0)
         return true; /* died while it made it */
     if (header.version != PYUSDT_LAYOUT_VERSION || header.pidns != pyusdt_os_pidns())
