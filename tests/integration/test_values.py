@@ -404,6 +404,7 @@ def test_events_that_a_predicate_is_against_are_not_written(python, tmp_path, is
     path = tmp_path / "many.py"
     path.write_text(
         "import select, sys, time\ndef ping(): pass\ndef f(i, text): pass\n"
+        "print('ready', flush=True)\n"
         "while not select.select([0], [], [], 0.01)[0]: ping()\n"
         "for i in range(100000): f(i, f'text {i}')\nping()\n"
     )
@@ -415,9 +416,9 @@ def test_events_that_a_predicate_is_against_are_not_written(python, tmp_path, is
     target_command = [python, "-m", "pyusdt", str(path)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
     with subprocess.Popen(
-        target_command, stdin=subprocess.PIPE, text=True, env=environment
+        target_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as target:
-        time.sleep(0.5)
+        assert target.stdout.readline() == "ready\n"
         with subprocess.Popen([*tracer, "-p", str(target.pid)], **pipes) as traced:
             assert any(line == "ping\n" for line in traced.stdout)
             traced.send_signal(signal.SIGSTOP)

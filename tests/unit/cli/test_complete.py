@@ -197,6 +197,10 @@ def test_zsh():
         read_until(fd, rb"pyusdt completion")
         os.write(fd, b"\x15pydtrace --repl\t")
         read_until(fd, rb"pydtrace --replay ")
+        if os.geteuid() == 0:  # else the kernel may not let it read this process
+            line = "python$target::read_until:function-entry /local.patt"
+            os.write(fd, f"\x15pydtrace -p {os.getpid()} -n '{line}\t".encode())
+            read_until(fd, rb"local\.pattern")
     finally:
         os.close(fd)
         os.kill(pid, 9)
