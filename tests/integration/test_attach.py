@@ -373,13 +373,15 @@ def test_where_libraries_are_loaded_from_memory_only(other_core, root, tmp_path,
 def test_another_build_is_loaded_from_memory_too(other_core, root, tmp_path, monkeypatch):
     """The system knows a library by the spelling of its path: that of /proc/self/fd has the same number each time."""
     version = f"3.{sys.version_info[1]}"
-    package = tmp_path / "pyusdt"
+    package = tmp_path / "another" / "pyusdt"  # not beside the program, which would find it
     shutil.copytree(attach._PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     with in_container(other_core(version), mounted("noexec"), tmp_path) as load:
         assert tracing(COUNTS, load.pid, "--attach").status == 0
         core = package / os.path.basename(attach._find_core(run_statement.Target(load.pid)))
         with open(core, "ab") as file:
             file.write(b"of another build")
+        loader = package / os.path.relpath(attach._LOADER, attach._PACKAGE)
+        monkeypatch.setattr(attach, "_LOADER", str(loader))
         monkeypatch.setattr(attach, "_PACKAGE", str(package))
         monkeypatch.setattr(attach, "_find_core", lambda target: str(core))
         attach.attach_provider(load.pid)

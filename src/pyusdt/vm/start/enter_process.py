@@ -108,7 +108,7 @@ def hold_forks(load, sys, core, folder, before):
             return None
         kept = take_extension(_imp, core)
         if not kept and folder and posix.statvfs(folder).f_flag & posix.ST_NOEXEC:
-            load_from_memory(folder, sys)
+            load_from_memory(folder, core, sys)
         if kept:
             sys.modules["pyusdt._core"] = kept
         load()
@@ -121,16 +121,17 @@ def hold_forks(load, sys, core, folder, before):
         _imp.release_lock()
 
 
-def load_from_memory(folder, sys):
+def load_from_memory(folder, core, sys):
     """The extension of a folder on a file system that no library can be loaded from."""
     from importlib import machinery, util
 
-    name = next(each for each in posix.listdir(folder) if each.startswith("_core."))
+    names = posix.listdir(folder)  # an installation has _core.pyi, too
+    name = next("_core" + end for end in machinery.EXTENSION_SUFFIXES if "_core" + end in names)
     memory = posix.memfd_create("pyusdt", posix.MFD_CLOEXEC)
     try:
         with open(folder + "/" + name, "rb") as file:
             copy_all(file, memory)
-        path = "/proc/self/fd/%s%d" % (spell_uniquely(folder), memory)  # noqa: UP031 - as the rest of this folder
+        path = "/proc/self/fd/%s%d" % (spell_identity(core), memory)  # noqa: UP031 - as the rest of this folder
         loader = machinery.ExtensionFileLoader("pyusdt._core", path)
         spec = util.spec_from_file_location("pyusdt._core", path, loader=loader)
         sys.modules["pyusdt._core"] = util.module_from_spec(spec)
@@ -143,11 +144,10 @@ def load_from_memory(folder, sys):
         posix.close(memory)
 
 
-def spell_uniquely(folder):
-    """A part of a path that changes nothing, for the digits in the name of a folder of placed_copy.py: the system would take
-    the library of an earlier attach, by another build, for that of a path with the same spelling."""
-    digits = folder.rpartition("/.pyusdt-")[2].partition("/")[0]
-    return "".join("/" * int(digit, 16) + "./" for digit in digits)
+def spell_identity(core):
+    """The identity of an extension, 16 digits, as a part of a path that changes nothing: the system takes the library of a path with
+    the same spelling for one that it has already, and that of an earlier attach may be of another build."""
+    return "".join("/" * int(digit, 16) + "./" for digit in core)
 
 
 def copy_all(file, descriptor):
