@@ -527,12 +527,15 @@ def test_only_the_program_keeps_its_own(rundir, tmp_path):
     ):
         with harness.running([sys.executable, *launcher, str(path)], env=environment) as process:
             process.wait()
-        run = harness.run(
-            [sys.executable, "-m", "pydtrace.cli.commands.main", "exceptions"], env=environment
-        )
+        command = [sys.executable, "-m", "pydtrace.cli.commands.main", "exceptions"]
+        run = harness.run(command, env=environment)
         rows = [line.split() for line in run.stdout.splitlines()]
         (row,) = [row for row in rows if row[0] == str(process.pid)]
         assert row[-1] == "KeyError", (launcher, run)
+        run = harness.run([*command, "--json"], env=environment)
+        objects = [json.loads(line) for line in run.stdout.splitlines()]
+        (found,) = [each for each in objects if each["pid"] == process.pid]
+        assert (found["runs"], found["exceptions"]) == (False, int(row[3])), (launcher, run)
 
 
 @pytest.mark.parametrize("asked", ["", "0", "64k"])

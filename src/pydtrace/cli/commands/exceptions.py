@@ -40,13 +40,17 @@ def read_asked(asked: str) -> KeptExceptions:
 # --- the list of processes -----------------------------------------------------------------
 
 
-def format_rows() -> list[list[str]]:
-    """A row for each process that keeps exceptions, the youngest last.  Raises NoExceptions, OSError."""
+def list_processes() -> list[KeptExceptions]:
+    """Those that keep exceptions, the youngest last.  Raises NoExceptions, OSError."""
     found = list_all()
     if not found:
         raise NoExceptions(
             "no process keeps its exceptions: PYUSDT_FLIGHT=exceptions in a program's environment does that"
         )
+    return found
+
+
+def format_rows(found: list[KeptExceptions]) -> list[list[str]]:
     return [["PID", "PROCESS", "STATE", "EXCEPTIONS", "LAST", "TYPE"], *map(_format_row, found)]
 
 
@@ -143,6 +147,11 @@ def escape_lines(text: str) -> str:
 def encode_process(kept: KeptExceptions, most: int | None) -> str:
     """An object in a line for each exception, then one for the process."""
     shown = kept.exceptions if most is None else kept.exceptions[-most:]
+    return "".join(map(_encode_line, map(_encode_exception, shown))) + encode_summary(kept)
+
+
+def encode_summary(kept: KeptExceptions) -> str:
+    """The object of a process, in a line."""
     whole = {
         "pid": kept.pid,
         "process": kept.name,
@@ -154,8 +163,11 @@ def encode_process(kept: KeptExceptions, most: int | None) -> str:
         "left_out": kept.left_out,
         "unfinished": kept.unfinished,
     }
-    rows: list[dict[str, Any]] = [*map(_encode_exception, shown), whole]
-    return "".join(json.dumps(each) + "\n" for each in rows)
+    return _encode_line(whole)
+
+
+def _encode_line(row: dict[str, Any]) -> str:
+    return json.dumps(row) + "\n"
 
 
 def _encode_exception(kept: KeptException) -> dict[str, Any]:

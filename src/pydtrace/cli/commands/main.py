@@ -231,7 +231,11 @@ def exceptions_command(options: Namespace) -> int:
 
     try:
         if options.asked is None:
-            write_stdout(format_columns(exceptions.format_rows()))
+            found = exceptions.list_processes()
+            if options.json:
+                write_stdout("".join(map(exceptions.encode_summary, found)))
+            else:
+                write_stdout(format_columns(exceptions.format_rows(found)))
             return 0
         kept = exceptions.read_asked(options.asked)
     except NoExceptions as error:
