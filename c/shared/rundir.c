@@ -165,12 +165,14 @@ int pyusdt_rundir_make(char *path, size_t size, struct pyusdt_error *error)
 
 bool pyusdt_ctl_is_being_made(int fd)
 {
-    struct pyusdt_ctl_header header = {0};
+    uint64_t magic = 0,
+             pidns = 0; /* not the whole header: a forked child is here on a small stack */
     struct timespec now;
     struct stat st;
 
-    if (pread(fd, &header, sizeof header, 0) < 0 || header.magic != 0 ||
-        header.pidns == pyusdt_os_pidns() || fstat(fd, &st) != 0 ||
+    if (pread(fd, &magic, sizeof magic, offsetof(struct pyusdt_ctl_header, magic)) < 0 ||
+        pread(fd, &pidns, sizeof pidns, offsetof(struct pyusdt_ctl_header, pidns)) < 0 ||
+        magic != 0 || pidns == pyusdt_os_pidns() || fstat(fd, &st) != 0 ||
         clock_gettime(CLOCK_REALTIME, &now) != 0)
         return false;
     return now.tv_sec - st.st_mtime < CTL_MADE_IN;

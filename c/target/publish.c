@@ -137,13 +137,12 @@ struct dead_files {
     int budget;
 };
 
-static bool may_remove(int fd)
+/* Its stack is free again while other functions of a removal need some. */
+static __attribute__((noinline)) bool may_remove(int fd)
 {
     struct pyusdt_ctl_header header;
     struct pyusdt_ctl_slot slot;
 
-    if (pyusdt_ctl_is_being_made(fd))
-        return false;
     if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header || header.magic == 0)
         return true; /* died while it made it */
     if (header.version != PYUSDT_LAYOUT_VERSION || header.pidns != pyusdt_os_pidns())
@@ -167,7 +166,7 @@ static int remove_dead_file(void *arg, const char *text, const struct pyusdt_nam
         return 0;
     fd = pyusdt_file_open(state->dir, text, O_RDONLY, &size);
     if (fd >= 0) {
-        if (may_remove(fd))
+        if (!pyusdt_ctl_is_being_made(fd) && may_remove(fd))
             pyusdt_rundir_unlink(state->dir, text);
         close(fd);
     }

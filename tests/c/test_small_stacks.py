@@ -16,6 +16,12 @@ WAYS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def bound_functions(world, monkeypatch):
+    """At the first call of a library's function the dynamic linker saves all registers: on some processors more than such a stack has."""
+    monkeypatch.setitem(world.env, "LD_BIND_NOW", "1")
+
+
 def depth(text):
     return int(text.split()[0])
 

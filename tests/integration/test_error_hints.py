@@ -194,7 +194,7 @@ def test_drops_have_a_total(pydtrace):
     [
         (
             {"PYUSDT_FLIGHT": "foo"},
-            "no flight recorder (PYUSDT_FLIGHT): 'foo' is not a size (64k, 4m); see `pyusdt help recording`",
+            "no flight recorder (PYUSDT_FLIGHT): 'foo' is not a size (64k, 4m), nor exceptions, nor 64k,exceptions; see `pyusdt help recording`",
         ),
         (
             {"PYUSDT_FLIGHT": "64k", "PYUSDT_RUNDIR": "{0}"},

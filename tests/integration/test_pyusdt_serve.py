@@ -9,12 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from pydtrace.untrusted.trusted_files import changeable_by_others
 from tests.support import harness
+from tests.support.served_folder import put, served
 
 pytestmark = pytest.mark.xdist_group(
     "unattended"
@@ -23,61 +23,11 @@ COMMAND = os.path.join(os.path.dirname(harness.PYDTRACE), "pyusdt")
 TICKS = 'tick-50ms {{ printf("{0} %d\\n", n++); }} END {{ printf("{0} says goodbye\\n"); }}'
 
 
-class Served:
-    """A folder that is served; said: what was printed so far."""
-
-    def __init__(self, folder, *options, **environment):
-        self.folder, self.said = folder, ""
-        self.process = subprocess.Popen(
-            [COMMAND, "serve", *options, str(folder)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **environment},
-        )
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.said += line
-
-    def wait(self, pattern, seconds=40):
-        with contextlib.suppress(AssertionError):
-            harness.wait_until(lambda: re.search(pattern, self.said, re.MULTILINE), seconds)
-        assert re.search(pattern, self.said, re.MULTILINE), self.said
-        return re.search(pattern, self.said, re.MULTILINE)
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-        status = self.process.wait(60)
-        self._thread.join(10)
-        self.process.stderr.close()
-        return status
-
-
-@contextlib.contextmanager
-def served(folder, *options, **environment):
-    found = Served(folder, *options, **environment)
-    try:
-        yield found
-    finally:
-        found.end()
-
-
 @pytest.fixture
 def folder(tmp_path):
     made = tmp_path / "scripts"
     made.mkdir(mode=0o755)
     return made
-
-
-def put(folder, name, text):
-    """Whole, or not there: as an editor does it."""
-    (folder / f"{name}.new").write_text(text)
-    (folder / f"{name}.new").chmod(0o644)
-    (folder / f"{name}.new").rename(folder / name)
 
 
 def is_alive(pid):

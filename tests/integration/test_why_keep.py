@@ -14,8 +14,8 @@ import pytest
 
 from pydtrace.cli.commands.why_keep import EvidenceFolder, FileRate
 from pydtrace.sinks.output_file import OutputError
-from tests.integration.test_pyusdt_serve import put, served
 from tests.support import harness
+from tests.support.served_folder import put, served
 from tests.support.servers.alert_receiver import server
 
 pytestmark = pytest.mark.own_processes

@@ -86,7 +86,8 @@ class NodeConnection:
         self.own_name = f"{name}@{host}"
         while True:
             self._socket = connect(address, timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with contextlib.suppress(OSError):  # `connect` may give one that is not TCP's
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
                 self.node = self._shake_hands(cookie)
                 return

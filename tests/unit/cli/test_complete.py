@@ -18,6 +18,7 @@ from pydtrace.cli.commands.main import COMMANDS
 from pydtrace.cli.parsing.options_table import DTRACE_OPTIONS, PYDTRACE_OPTIONS
 from pydtrace.process import process_names
 from pydtrace.remote_python import kept_exceptions
+from tests.support import harness
 
 BIN = os.path.dirname(sys.executable)
 
@@ -182,6 +183,14 @@ def test_fish():
     ]
 
 
+PROGRAM = """
+import time
+def price(cart_number): pass
+print("ready", flush=True)
+time.sleep(999)
+"""
+
+
 def test_zsh():
     """By a terminal: its completion works in no other way."""
     pid, fd = pty.fork()
@@ -197,10 +206,12 @@ def test_zsh():
         read_until(fd, rb"pyusdt completion")
         os.write(fd, b"\x15pydtrace --repl\t")
         read_until(fd, rb"pydtrace --replay ")
-        if os.geteuid() == 0:  # else the kernel may not let it read this process
-            line = "python$target::read_until:function-entry /local.patt"
-            os.write(fd, f"\x15pydtrace -p {os.getpid()} -n '{line}\t".encode())
-            read_until(fd, rb"local\.pattern")
+        if os.geteuid() == 0:  # else the kernel may not let it read the process
+            with harness.running([sys.executable, "-c", PROGRAM]) as program:
+                assert program.stdout.readline() == "ready\n"
+                line = "python$target::price:function-entry /local.cart_nu"
+                os.write(fd, f"\x15pydtrace -p {program.pid} -n '{line}\t".encode())
+                read_until(fd, rb"local\.cart_number")
     finally:
         os.close(fd)
         os.kill(pid, 9)

@@ -72,6 +72,8 @@ def connected(serve, timeout: float = 5.0):
         with NodeConnection(("", 0), "here", COOKIE, timeout, lambda *_: ours) as node:
             yield node
     finally:
+        with contextlib.suppress(OSError):
+            theirs.shutdown(socket.SHUT_RDWR)  # wakes the thread up
         theirs.close()
         thread.join()
 

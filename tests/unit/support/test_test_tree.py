@@ -11,7 +11,18 @@ from tests.support.paths import TESTS
 pytestmark = pytest.mark.own_processes
 FILES = sorted(Path(TESTS).rglob("*.py"))
 # The same tests in nodes of other OTPs, and under the sanitizers.
-RUN_AGAIN = {"tests.erlang.test_erlang_vm"}
+RUN_AGAIN = {
+    f"tests.erlang.{name}"
+    for name in (
+        "conftest",
+        "test_erlang_attach",
+        "test_erlang_profile",
+        "test_erlang_values",
+        "test_erlang_vm",
+        "test_erlang_vm_refusals",
+        "test_erltrace_watch",
+    )
+}
 
 
 def test_a_name_is_used_once():
