@@ -176,7 +176,14 @@ def is_traced(pid):
     )
 
 
-@pytest.mark.parametrize("kind", list(SERVERS))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "django",
+        # its requests share a thread with each other: which causes are hidden depends on the machine's speed
+        pytest.param("fastapi", marks=pytest.mark.long),
+    ],
+)
 def test_planted_causes_are_named(kind, surroundings):
     """Attached to while it runs. On an overloaded machine a cause may be hidden by another one, which is then a true one."""
     with serving(kind, surroundings) as (process, url):
@@ -213,7 +220,7 @@ def control_group(pids):
     """The folder of a group of the processor's controller with these processes."""
     if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"):
         pytest.skip("host: no control groups of the processor, version 1, that root may write")
-    os.mkdir(QUOTA)
+    os.makedirs(QUOTA, exist_ok=True)  # of a test that was killed
     try:
         for pid in pids:
             Path(QUOTA, "cgroup.procs").write_text(str(pid))
