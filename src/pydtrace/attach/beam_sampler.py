@@ -49,7 +49,7 @@ class BeamSamples:
 
 
 class BeamSampler:
-    """frames: of a stack, at most; lines: whether lines are told apart.  NotAttached."""
+    """frames: of a stack, at most; lines: whether each line of a function counts by itself.  NotAttached."""
 
     def __init__(
         self, pid: int, timeout: float, folder: str, frames: int, lines: bool, cookie_file: str = ""

@@ -154,7 +154,7 @@ def parse_process_names(
     """The clauses that procname() needs."""
     from .front.parser import Parser
     from .front.pragmas import ControlLines
-    from .front.process_names import make_clauses
+    from .front.procname_clauses import make_clauses
     from .front.source_text import Source
 
     source = Source(make_clauses(tree), None)

@@ -126,6 +126,10 @@ def test_a_part_that_changes_is_marked():
             inner.append(0)  # before each read, also those that confirm
             return self._memory.read(address, size)
 
+        def has_same(self, reads):
+            inner.append(0)
+            return self._memory.has_same(reads)
+
     reader.memory._memory = Changing(reader.memory._memory)
     value = reader.read_named("made", lambda: id(made))
     assert format_value(value) == "[<changed>, 'stays']"

@@ -16,7 +16,7 @@ from pydtrace.dlang.compiler_limits import TOKENS_MAX
 from pydtrace.dlang.types import declarations
 from pydtrace.program import d_types as t
 
-from . import parse_types, process_names
+from . import parse_types, procname_clauses
 from .lexer import AGG, CLAUSE, EOF, EXPR, FLOAT, IDENT, INT, PSPEC, SPACE, STRING, Lexer
 from .probe_descriptions import find_by_id, parse_description
 from .source_text import Location
@@ -543,9 +543,9 @@ class Parser:
 
     def make_call(self, start: int, callee: ast.Expr, args: list[ast.Expr]) -> ast.Expr:
         loc = self.location_from(start, callee)
-        if type(callee) is ast.Ident and callee.name == process_names.FUNCTION:
+        if type(callee) is ast.Ident and callee.name == procname_clauses.FUNCTION:
             self.names_processes = True
-            return process_names.make_lookup(loc, args)
+            return procname_clauses.make_lookup(loc, args)
         self.names.require_function(self.location_from(start), callee)
         return ast.Call(loc, callee, None, args)
 
