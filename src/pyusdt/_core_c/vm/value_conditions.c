@@ -124,19 +124,12 @@ static int has_order(const struct pyusdt_condition_row *row, int order)
     }
 }
 
-static int holds(const struct pyusdt_conditions *conditions, unsigned i,
-                 const struct pyusdt_condition_subjects *subjects)
-{
-    const struct pyusdt_condition_row *row = &conditions->row[i];
+/* What is known of a row's condition at an event; arg: what it is known from. */
+typedef int row_check(const struct pyusdt_conditions *conditions, unsigned i, const void *arg);
 
-    if (row->kind == PYUSDT_CONDITION_IS_TEXT)
-        return has_same_text(conditions, i, subjects) == (row->op == PYUSDT_CONDITION_EQUAL);
-    return has_order(row, row->kind == PYUSDT_CONDITION_REAL ? compare_real(row, subjects)
-                                                             : compare_number(row, subjects));
-}
-
-int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t probe,
-                           const struct pyusdt_condition_subjects *subjects)
+/* Whether all conditions of some clause of the probe hold. The caller's check is inlined. */
+static inline int has_clause(const struct pyusdt_conditions *conditions, uint32_t probe,
+                             row_check *check, const void *arg)
 {
     unsigned i = 0;
 
@@ -147,11 +140,28 @@ int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t 
         int all = (conditions->row[i].probes & probe) != 0;
 
         for (; i < conditions->n && conditions->row[i].clause == clause; i++)
-            all = all && holds(conditions, i, subjects);
+            all = all && check(conditions, i, arg);
         if (all)
             return 1;
     }
     return 0;
+}
+
+static int holds(const struct pyusdt_conditions *conditions, unsigned i, const void *arg)
+{
+    const struct pyusdt_condition_row *row = &conditions->row[i];
+    const struct pyusdt_condition_subjects *subjects = arg;
+
+    if (row->kind == PYUSDT_CONDITION_IS_TEXT)
+        return has_same_text(conditions, i, subjects) == (row->op == PYUSDT_CONDITION_EQUAL);
+    return has_order(row, row->kind == PYUSDT_CONDITION_REAL ? compare_real(row, subjects)
+                                                             : compare_number(row, subjects));
+}
+
+int pyusdt_conditions_hold(const struct pyusdt_conditions *conditions, uint32_t probe,
+                           const struct pyusdt_condition_subjects *subjects)
+{
+    return has_clause(conditions, probe, holds, subjects);
 }
 
 int pyusdt_conditions_have_line(const struct pyusdt_conditions *conditions, uint32_t probe)
@@ -163,8 +173,11 @@ int pyusdt_conditions_have_line(const struct pyusdt_conditions *conditions, uint
 }
 
 /* Conditions on anything else may hold. */
-static int allows_line(const struct pyusdt_condition_row *row, int64_t line)
+static int allows_line(const struct pyusdt_conditions *conditions, unsigned i, const void *arg)
 {
+    const struct pyusdt_condition_row *row = &conditions->row[i];
+    int64_t line = *(const int64_t *)arg;
+
     return row->subject != LINE || row->kind != PYUSDT_CONDITION_NUMBER ||
            has_order(row, (line > row->number) - (line < row->number));
 }
@@ -172,18 +185,5 @@ static int allows_line(const struct pyusdt_condition_row *row, int64_t line)
 int pyusdt_conditions_allow_line(const struct pyusdt_conditions *conditions, uint32_t probe,
                                  int64_t line)
 {
-    unsigned i = 0;
-
-    if (!(conditions->probes & probe))
-        return 1;
-    while (i < conditions->n) {
-        unsigned clause = conditions->row[i].clause;
-        int all = (conditions->row[i].probes & probe) != 0;
-
-        for (; i < conditions->n && conditions->row[i].clause == clause; i++)
-            all = all && allows_line(&conditions->row[i], line);
-        if (all)
-            return 1;
-    }
-    return 0;
+    return has_clause(conditions, probe, allows_line, &line);
 }
