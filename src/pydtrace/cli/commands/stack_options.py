@@ -262,7 +262,7 @@ def add_node_options(parser: argparse.ArgumentParser) -> None:
         "--cookie-file",
         default="",
         metavar="FILE",
-        help="with the cookie of an Erlang node; default: that of its command line or its user",
+        help="a file with the cookie of an Erlang node; default: the cookie of its command line or user",
     )
     parser.add_argument(
         "--erlang",
@@ -349,7 +349,7 @@ def check_why_options(options: argparse.Namespace) -> str | None:
         if wrong := next((name for name in _KEEP_OPTIONS if getattr(options, name)), None):
             return f"--{wrong} needs --keep FOLDER"
         if given.count(True) != 1:
-            return "give process ids, or -- and a command, or --replay FILE"
+            return "give process ids, or -- and a command, or --replay FILE, or --keep FOLDER"
         return None
     if given.count(True) > 1 or options.replay is not None:
         return "--keep takes process ids, or -- and a command, or neither: all processes"
@@ -389,7 +389,7 @@ def _add_keep_options(parser: argparse.ArgumentParser, limit: Any) -> None:
         "--every",
         type=bounded_seconds(MAX_SECONDS),
         metavar="SECONDS",
-        help="with --keep: at most a file for each route in this time; default: 600",
+        help="with --keep: at most one file for a route in this time; default: 600",
     )
     parser.add_argument(
         "--files",
@@ -401,7 +401,7 @@ def _add_keep_options(parser: argparse.ArgumentParser, limit: Any) -> None:
         "--cpu",
         type=bounded_integer(100_000),
         metavar="PERCENT",
-        help="with --keep: end if it takes more of a processor",
+        help="with --keep: end if pyusdt takes more of a processor",
     )
 
 
@@ -436,7 +436,7 @@ def add_why_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-attach",
         action="store_true",
-        help="bring nothing into a process: it has to run under pyusdt run",
+        help="load nothing into a process; for programs of pyusdt run",
     )
     _add_keep_options(parser, limit)
     _add_rate_option(parser, 47, "samples of the stacks a second")
